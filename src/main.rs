@@ -1,0 +1,2 @@
+//! The omnigraph command line.
+fn main() {}
