@@ -1,1 +1,16 @@
-//! Work in progress.
+//! The stamp-14 graph: the manifest and history library every command shares.
+//!
+//! Folders are nouns of the format (`docs/format/`): [`store`] is the one handle every byte goes
+//! through, [`stamp`] the guard, [`refs`] native branches and their retirement, [`manifest`] the rows of
+//! `__manifest`, [`history`] the objects under `__history/`, [`table`] the table datasets at their pins,
+//! [`schema`] the schema language and its contract. Stamps below 14 are refused here and read in the
+//! `legacy` crate.
+
+pub mod digest;
+pub mod error;
+pub mod model;
+pub mod schema;
+pub mod store;
+pub mod ulids;
+
+pub use error::{Error, Result};
