@@ -9,7 +9,8 @@
 pub mod digest;
 pub mod error;
 pub mod model;
-pub mod schema;
+pub mod refs;
+pub mod stamp;
 pub mod store;
 pub mod ulids;
 

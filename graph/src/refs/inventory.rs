@@ -1,0 +1,217 @@
+//! Which refs are live, which are retired.
+
+use futures::{StreamExt as _, TryStreamExt as _};
+
+use super::contents::RefContents;
+use crate::error::{Error, Result};
+use crate::model::names::{self, logical_name};
+use crate::store::{MANIFEST_DIR, Root};
+
+/// File name of a retirement archive inside its tree.
+const ARCHIVE_NAME: &str = "_omnigraph_retired_branch.json";
+/// Name prefix of engine-owned merge-input tags; they do not block retirement.
+const MERGE_INPUT_PREFIX: &str = "__omnigraph_merge_input_v1_";
+/// Most bytes of a ref, archive or tag object. They hold a few strings.
+const MAX_REF_BYTES: u64 = 4 << 20;
+/// Ref objects read at once.
+const CONCURRENT_READS: usize = 16;
+
+/// A ref by its native name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NativeRef {
+    /// Native name.
+    pub native: String,
+    /// The ref object, or the archive of a retired ref.
+    pub contents: RefContents,
+}
+
+impl NativeRef {
+    /// Its logical name.
+    pub fn logical(&self) -> &str {
+        logical_name(&self.native)
+    }
+}
+
+/// Every named ref of a root, each list ascending by native name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RefInventory {
+    /// Refs without the retirement key.
+    pub live: Vec<NativeRef>,
+    /// Archives and refs that carry a valid retirement record.
+    pub retired: Vec<NativeRef>,
+}
+
+/// Key of a ref object; `/` in the name is stored as `%2F`.
+pub fn ref_key(native: &str) -> String {
+    format!(
+        "{MANIFEST_DIR}/_refs/branches/{}.json",
+        native.replace('/', "%2F")
+    )
+}
+
+/// Key of a ref's retirement archive.
+pub fn archive_key(native: &str) -> String {
+    format!("{MANIFEST_DIR}/tree/{native}/{ARCHIVE_NAME}")
+}
+
+/// The native name of a ref object's file name, or `None` for a file that is no ref object.
+fn decode_ref_file(file: &str) -> Option<String> {
+    Some(file.strip_suffix(".json")?.replace("%2F", "/"))
+}
+
+/// Read one ref object; `None` when it does not exist.
+pub async fn read_ref(root: &Root, native: &str) -> Result<Option<RefContents>> {
+    read_contents(root, &ref_key(native), native).await
+}
+
+async fn read_contents(root: &Root, key: &str, native: &str) -> Result<Option<RefContents>> {
+    match root.get(key, MAX_REF_BYTES).await? {
+        None => Ok(None),
+        Some(bytes) => RefContents::parse(&bytes, native, key).map(Some),
+    }
+}
+
+/// Every ref object, split by its retirement record.
+async fn active_refs(root: &Root) -> Result<RefInventory> {
+    let names: Vec<String> = root
+        .list_names(&format!("{MANIFEST_DIR}/_refs/branches"))
+        .await?
+        .iter()
+        .filter_map(|file| decode_ref_file(file))
+        .collect();
+    let mut read: Vec<NativeRef> = futures::stream::iter(names)
+        .map(|native| async move {
+            let contents = read_ref(root, &native).await?;
+            // Deleted between the listing and the read: not live any more.
+            Ok::<_, Error>(contents.map(|contents| NativeRef { native, contents }))
+        })
+        .buffer_unordered(CONCURRENT_READS)
+        .try_filter_map(|r| async move { Ok(r) })
+        .try_collect()
+        .await?;
+    read.sort_by(|a, b| a.native.cmp(&b.native));
+    let mut inventory = RefInventory::default();
+    for r in read {
+        if r.contents.is_retired(&r.native, &ref_key(&r.native))? {
+            inventory.retired.push(r);
+        } else {
+            inventory.live.push(r);
+        }
+    }
+    Ok(inventory)
+}
+
+/// The live named refs, ascending by native name. Main is not among them.
+pub async fn live_refs(root: &Root) -> Result<Vec<NativeRef>> {
+    Ok(active_refs(root).await?.live)
+}
+
+/// Live and retired refs. Archives are found by listing `__manifest/tree/`; one without a valid
+/// retirement record, or one that differs from a marked ref of the same name, is [`Error::Internal`].
+pub async fn inventory(root: &Root) -> Result<RefInventory> {
+    let mut inventory = active_refs(root).await?;
+    let prefix = format!("{MANIFEST_DIR}/tree/");
+    let suffix = format!("/{ARCHIVE_NAME}");
+    let keys: Vec<String> = root
+        .list(prefix.trim_end_matches('/'))?
+        .try_filter_map(|(key, _)| {
+            let found = key.ends_with(&suffix).then_some(key);
+            async move { Ok(found) }
+        })
+        .try_collect()
+        .await?;
+    for key in keys {
+        let Some(native) = key
+            .strip_prefix(&prefix)
+            .and_then(|k| k.strip_suffix(&suffix))
+        else {
+            continue;
+        };
+        let Some(contents) = read_contents(root, &key, native).await? else {
+            continue;
+        };
+        if !contents.is_retired(native, &key)? {
+            return Err(Error::internal(format!(
+                "{key} is a retirement archive without a retirement record; restore the whole root \
+                 from a backup"
+            )));
+        }
+        if let Some(marked) = inventory.retired.iter().find(|r| r.native == native) {
+            if marked.contents != contents {
+                return Err(Error::internal(format!(
+                    "{key} differs from the marked ref object {}",
+                    ref_key(native)
+                )));
+            }
+        } else {
+            inventory.retired.push(NativeRef {
+                native: native.to_string(),
+                contents,
+            });
+        }
+    }
+    inventory.retired.sort_by(|a, b| a.native.cmp(&b.native));
+    // A live ref of the same native name as an archive would mean that a retired tree was reused.
+    if let Some(live) = inventory
+        .live
+        .iter()
+        .find(|l| inventory.retired.iter().any(|r| r.native == l.native))
+    {
+        return Err(Error::internal(format!(
+            "ref '{}' is live and has a retirement archive",
+            live.native
+        )));
+    }
+    Ok(inventory)
+}
+
+/// The native ref of a logical branch name (`main` or `None` is main, answered as `None`). No live ref
+/// is [`Error::NotFound`], more than one [`Error::Internal`].
+pub async fn resolve_branch(root: &Root, logical: Option<&str>) -> Result<Option<NativeRef>> {
+    let Some(wanted) = logical.filter(|name| *name != names::MAIN) else {
+        return Ok(None);
+    };
+    let mut matching: Vec<NativeRef> = live_refs(root)
+        .await?
+        .into_iter()
+        .filter(|r| r.logical() == wanted)
+        .collect();
+    match (matching.pop(), matching.pop()) {
+        (None, _) => Err(Error::not_found(format!("there is no branch '{wanted}'"))),
+        (Some(only), None) => Ok(Some(only)),
+        (Some(a), Some(b)) => Err(Error::internal(format!(
+            "branch '{wanted}' has two live refs, '{}' and '{}'",
+            b.native, a.native
+        ))),
+    }
+}
+
+/// Tags that pin a version of this native ref and block its retirement, sorted. Merge-input tags do
+/// not count. An unreadable tag object is an error: unknown means keep.
+pub async fn tags_on(root: &Root, native: &str) -> Result<Vec<String>> {
+    #[derive(serde::Deserialize)]
+    struct Tag {
+        #[serde(default)]
+        branch: Option<String>,
+    }
+    let folder = format!("{MANIFEST_DIR}/_refs/tags");
+    let mut blocking = Vec::new();
+    for file in root.list_names(&folder).await? {
+        let Some(name) = file.strip_suffix(".json") else {
+            continue;
+        };
+        if name.starts_with(MERGE_INPUT_PREFIX) {
+            continue;
+        }
+        let key = format!("{folder}/{file}");
+        let Some(bytes) = root.get(&key, MAX_REF_BYTES).await? else {
+            continue;
+        };
+        let tag: Tag = serde_json::from_slice(&bytes)
+            .map_err(|e| Error::internal(format!("{key} is not a valid tag object: {e}")))?;
+        if tag.branch.as_deref() == Some(native) {
+            blocking.push(name.to_string());
+        }
+    }
+    Ok(blocking)
+}

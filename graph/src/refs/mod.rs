@@ -1,0 +1,17 @@
+//! Native refs of `__manifest`: the ref objects under `_refs/branches/`, which of them are live, and
+//! the archives of retired ones (`docs/format/manifest-v14.md` 11, `docs/format/legacy-manifest.md` 4).
+//!
+//! Reads `__manifest/_refs/branches/*.json` and `__manifest/tree/**/_omnigraph_retired_branch.json`.
+//! A ref that carries the retirement key is live only never: when its record does not match, it is an
+//! error, not a guess.
+
+mod contents;
+mod inventory;
+mod retire;
+
+pub use contents::{BranchIdentifier, RefContents, RetiredRecord, RETIRED_KEY};
+pub use inventory::{
+    NativeRef, RefInventory, archive_key, inventory, live_refs, read_ref, ref_key, resolve_branch,
+    tags_on,
+};
+pub use retire::{RetireStep, retire};
