@@ -54,8 +54,7 @@ pub fn reserved(name: &str, kind: OwnerKind, vintage: Vintage) -> Option<&'stati
 
 /// As [`reserved`], before the vintage is known: only what neither vintage admits.
 pub fn reserved_in_both(name: &str, kind: OwnerKind) -> Option<&'static str> {
-    reserved(name, kind, Vintage::Current)
-        .and_then(|_| reserved(name, kind, Vintage::Legacy))
+    reserved(name, kind, Vintage::Current).and_then(|_| reserved(name, kind, Vintage::Legacy))
 }
 
 /// Why a newly admitted schema may not use `name`, over and above [`reserved`].

@@ -21,7 +21,13 @@ pub enum FloatSpelling {
 
 /// The compact text, without white space.
 pub fn compact<T: Serialize>(value: &T, floats: FloatSpelling) -> String {
-    render(value, Spelled { inner: CompactFormatter, floats })
+    render(
+        value,
+        Spelled {
+            inner: CompactFormatter,
+            floats,
+        },
+    )
 }
 
 /// The pretty text of a stored object: two-space indent, no trailing newline.
@@ -134,7 +140,11 @@ mod tests {
             (1e-6, "1e-6", "1e-6"),
             (1e15, "1000000000000000.0", "1000000000000000.0"),
             (1e16, "1e+16", "1e16"),
-            (-1.234_567_890_123_456_8e17, "-1.2345678901234568e+17", "-1.2345678901234568e17"),
+            (
+                -1.234_567_890_123_456_8e17,
+                "-1.2345678901234568e+17",
+                "-1.2345678901234568e17",
+            ),
         ] {
             assert_eq!(compact(&value, FloatSpelling::Plus), plus);
             assert_eq!(compact(&value, FloatSpelling::Bare), bare);
@@ -143,7 +153,8 @@ mod tests {
 
     #[test]
     fn pretty_is_serde_jsons() {
-        let value = serde_json::json!({"a": [], "b": {}, "c": [1, {"d": "\u{7f}\u{2028}é\u{1}\n"}]});
+        let value =
+            serde_json::json!({"a": [], "b": {}, "c": [1, {"d": "\u{7f}\u{2028}é\u{1}\n"}]});
         assert_eq!(
             pretty(&value),
             serde_json::to_string_pretty(&value).unwrap_or_default()

@@ -85,7 +85,11 @@ pub fn property_field(property: &PropertyIr) -> Result<Field> {
         (Scalar::Blob, false) => lance::blob::blob_field(&property.name, nullable),
         _ => Field::new(&property.name, data_type(scalar, list)?, nullable),
     };
-    Ok(with(field, STABLE_PROPERTY_ID, property.property_id.to_string()))
+    Ok(with(
+        field,
+        STABLE_PROPERTY_ID,
+        property.property_id.to_string(),
+    ))
 }
 
 fn with(field: Field, key: &str, value: String) -> Field {
@@ -117,10 +121,16 @@ fn data_type(scalar: Scalar, list: bool) -> Result<DataType> {
             return Ok(DataType::FixedSizeList(item(DataType::Float32), size));
         }
         Scalar::Vector(_) | Scalar::Blob => {
-            return Err(Error::internal(format!("a list of {scalar:?} is not a type")));
+            return Err(Error::internal(format!(
+                "a list of {scalar:?} is not a type"
+            )));
         }
     };
-    Ok(if list { DataType::List(item(base)) } else { base })
+    Ok(if list {
+        DataType::List(item(base))
+    } else {
+        base
+    })
 }
 
 /// The first column in which a stored table is not what its contract declares.
@@ -180,7 +190,9 @@ impl std::fmt::Display for ColumnDifference {
 pub fn compare_columns(declared: &Schema, stored: &Schema) -> Option<ColumnDifference> {
     let mut types: HashMap<&str, &DataType> = HashMap::new();
     for field in stored.fields() {
-        types.entry(field.name()).or_insert_with(|| field.data_type());
+        types
+            .entry(field.name())
+            .or_insert_with(|| field.data_type());
     }
     for field in declared.fields() {
         match types.get(field.name().as_str()) {
@@ -200,7 +212,11 @@ pub fn compare_columns(declared: &Schema, stored: &Schema) -> Option<ColumnDiffe
             Some(_) => {}
         }
     }
-    let known: HashSet<&str> = declared.fields().iter().map(|f| f.name().as_str()).collect();
+    let known: HashSet<&str> = declared
+        .fields()
+        .iter()
+        .map(|f| f.name().as_str())
+        .collect();
     stored
         .fields()
         .iter()

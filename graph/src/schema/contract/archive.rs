@@ -62,7 +62,9 @@ fn decode(bytes: &[u8]) -> Result<Contract, String> {
         .ok_or("does not start with OGSC0001")?;
     let mut lengths = [0_usize; 3];
     for length in &mut lengths {
-        let (field, after) = rest.split_first_chunk::<8>().ok_or("the header is cut short")?;
+        let (field, after) = rest
+            .split_first_chunk::<8>()
+            .ok_or("the header is cut short")?;
         *length = usize::try_from(u64::from_le_bytes(*field))
             .map_err(|_| "a length is out of range".to_string())?;
         rest = after;

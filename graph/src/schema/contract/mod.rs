@@ -19,9 +19,7 @@ pub use state::SchemaState;
 
 use super::MAX_SCHEMA_BYTES;
 use super::ir::{IrError, SchemaIr};
-use super::source::{
-    CompileOptions, Compiled, ParseMode, SourceError, UpperBound, compile_with,
-};
+use super::source::{CompileOptions, Compiled, ParseMode, SourceError, UpperBound, compile_with};
 use crate::error::{Error, Result};
 use crate::model::ContractHead;
 use crate::ulids;
@@ -106,7 +104,9 @@ impl Contract {
             )));
         }
         match source_difference(&self.source, compiled, &ir) {
-            Some(difference) => Err(invalid(format!("the source and the IR differ: {difference}"))),
+            Some(difference) => Err(invalid(format!(
+                "the source and the IR differ: {difference}"
+            ))),
             None => Ok(ir),
         }
     }

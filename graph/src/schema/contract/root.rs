@@ -118,7 +118,9 @@ pub enum RootContractError {
     #[error("_schema.ir.json is not acceptable: {0}")]
     IrInvalid(IrError),
     /// (i)
-    #[error("__schema_state.json names schema_ir_hash {stated}, but _schema.ir.json hashes to {found}")]
+    #[error(
+        "__schema_state.json names schema_ir_hash {stated}, but _schema.ir.json hashes to {found}"
+    )]
     IrHash {
         /// In the state.
         stated: String,

@@ -241,9 +241,10 @@ impl ConstraintIr {
 
     fn has_two_spellings(&self) -> bool {
         match self {
-            Self::Range { min, max, .. } => {
-                [min, max].into_iter().flatten().any(|b| b.has_two_spellings())
-            }
+            Self::Range { min, max, .. } => [min, max]
+                .into_iter()
+                .flatten()
+                .any(|b| b.has_two_spellings()),
             _ => false,
         }
     }

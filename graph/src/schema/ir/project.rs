@@ -31,7 +31,11 @@ impl InterfaceIr {
 
 impl NodeIr {
     fn shape(&self, vintage: Vintage) -> NodeShape {
-        let mut implements: Vec<_> = self.implements.iter().map(|i| i.type_name.clone()).collect();
+        let mut implements: Vec<_> = self
+            .implements
+            .iter()
+            .map(|i| i.type_name.clone())
+            .collect();
         implements.sort();
         NodeShape {
             name: self.name.clone(),
@@ -97,7 +101,10 @@ impl ConstraintIr {
     /// The constraint as a source of this vintage spells it, members as they stand.
     pub fn shape(&self, vintage: Vintage) -> ConstraintShape {
         let members = |fields: &[FieldRef]| -> Vec<String> {
-            fields.iter().map(|f| f.member(vintage).to_string()).collect()
+            fields
+                .iter()
+                .map(|f| f.member(vintage).to_string())
+                .collect()
         };
         match self {
             Self::Key { fields } => ConstraintShape::Key(members(fields)),

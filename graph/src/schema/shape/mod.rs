@@ -171,9 +171,10 @@ impl ConstraintShape {
 
     fn has_two_spellings(&self) -> bool {
         match self {
-            Self::Range { min, max, .. } => {
-                [min, max].into_iter().flatten().any(|b| b.has_two_spellings())
-            }
+            Self::Range { min, max, .. } => [min, max]
+                .into_iter()
+                .flatten()
+                .any(|b| b.has_two_spellings()),
             _ => false,
         }
     }
@@ -189,7 +190,10 @@ pub fn canonical_annotations(mut annotations: Vec<Annotation>) -> Vec<Annotation
 /// Constraints in canonical order: members sorted and distinct, then the list by key string with equal
 /// neighbours dropped. Equality is of values, so of the bounds `-0.0` and `0.0` the first is kept.
 pub fn canonical_constraints(mut constraints: Vec<ConstraintShape>) -> Vec<ConstraintShape> {
-    for members in constraints.iter_mut().filter_map(ConstraintShape::members_mut) {
+    for members in constraints
+        .iter_mut()
+        .filter_map(ConstraintShape::members_mut)
+    {
         members.sort();
         members.dedup();
     }
@@ -209,7 +213,10 @@ impl SchemaShape {
         let nodes = self.nodes.iter_mut().map(|n| &mut n.constraints);
         let edges = self.edges.iter_mut().map(|e| &mut e.constraints);
         for constraints in nodes.chain(edges) {
-            for members in constraints.iter_mut().filter_map(ConstraintShape::members_mut) {
+            for members in constraints
+                .iter_mut()
+                .filter_map(ConstraintShape::members_mut)
+            {
                 for member in members {
                     if let Some(role) = SystemRole::from_meta(member) {
                         *member = role.name().to_string();

@@ -106,7 +106,10 @@ impl Lowering<'_> {
         {
             return Err(self.error(
                 constraint.at,
-                format!("the key of edge {} must include both @src and @dst", owner.name),
+                format!(
+                    "the key of edge {} must include both @src and @dst",
+                    owner.name
+                ),
             ));
         }
         Ok(ConstraintShape::over(kind, names))
@@ -170,12 +173,11 @@ impl Lowering<'_> {
                     SystemRole::Id if admission => {
                         Err(self.error(arg.at, "@id cannot be a member of a constraint"))
                     }
-                    SystemRole::Src | SystemRole::Dst if owner.kind == OwnerKind::Node => {
-                        Err(self.error(
+                    SystemRole::Src | SystemRole::Dst if owner.kind == OwnerKind::Node => Err(self
+                        .error(
                             arg.at,
                             format!("node {} has no endpoint {}", owner.name, role.meta()),
-                        ))
-                    }
+                        )),
                     _ => Ok(Member::System(*role, role.meta().to_string())),
                 }
             }

@@ -56,7 +56,11 @@ pub fn lower(
             .iter()
             .map(|(name, interface)| InterfaceShape {
                 name: (*name).to_string(),
-                properties: interface.properties.values().map(Effective::shape).collect(),
+                properties: interface
+                    .properties
+                    .values()
+                    .map(Effective::shape)
+                    .collect(),
             })
             .collect(),
         nodes: Vec::with_capacity(file.nodes.len()),
@@ -215,7 +219,10 @@ impl<'s> Lowering<'s> {
             else {
                 return Err(self.error(
                     interface_name.at,
-                    format!("node {name} implements {}, which is not declared", interface_name.text),
+                    format!(
+                        "node {name} implements {}, which is not declared",
+                        interface_name.text
+                    ),
                 ));
             };
             if !implements.insert(*known) {
@@ -236,7 +243,13 @@ impl<'s> Lowering<'s> {
             properties: &properties,
         };
         let constraints = self.constraints(&owner, &node.body.constraints)?;
-        self.finish(OwnerKind::Node, &node.name, &node.annotations, &properties, &constraints)?;
+        self.finish(
+            OwnerKind::Node,
+            &node.name,
+            &node.annotations,
+            &properties,
+            &constraints,
+        )?;
         Ok(NodeShape {
             name: name.to_string(),
             annotations: metadata(&node.annotations),
@@ -274,7 +287,9 @@ impl<'s> Lowering<'s> {
             if own != theirs {
                 return Err(self.error(
                     present.declaration.type_at,
-                    format!("{name}.{property_name} is {own}, but interface {interface} says {theirs}"),
+                    format!(
+                        "{name}.{property_name} is {own}, but interface {interface} says {theirs}"
+                    ),
                 ));
             }
         } else {
@@ -295,17 +310,16 @@ impl<'s> Lowering<'s> {
         Ok(())
     }
 
-    fn edge(
-        &mut self,
-        edge: &ast::Edge,
-        nodes: &HashSet<&str>,
-    ) -> Result<EdgeShape, SourceError> {
+    fn edge(&mut self, edge: &ast::Edge, nodes: &HashSet<&str>) -> Result<EdgeShape, SourceError> {
         let name = edge.name.text.as_str();
         for endpoint in [&edge.from, &edge.to] {
             if !nodes.contains(endpoint.text.as_str()) {
                 return Err(self.error(
                     endpoint.at,
-                    format!("edge {name} names {}, which is no declared node type", endpoint.text),
+                    format!(
+                        "edge {name} names {}, which is no declared node type",
+                        endpoint.text
+                    ),
                 ));
             }
         }
@@ -321,7 +335,13 @@ impl<'s> Lowering<'s> {
             properties: &properties,
         };
         let constraints = self.constraints(&owner, &edge.body.constraints)?;
-        self.finish(OwnerKind::Edge, &edge.name, &edge.annotations, &properties, &constraints)?;
+        self.finish(
+            OwnerKind::Edge,
+            &edge.name,
+            &edge.annotations,
+            &properties,
+            &constraints,
+        )?;
         Ok(EdgeShape {
             name: name.to_string(),
             from_type: edge.from.text.clone(),
@@ -356,7 +376,10 @@ impl<'s> Lowering<'s> {
         match cardinality.max {
             Some(max) if cardinality.min > max => Err(self.error(
                 card.at,
-                format!("edge {edge} wants at least {} and at most {max}", cardinality.min),
+                format!(
+                    "edge {edge} wants at least {} and at most {max}",
+                    cardinality.min
+                ),
             )),
             _ => Ok(cardinality),
         }
@@ -375,9 +398,18 @@ impl<'s> Lowering<'s> {
         let reference = |member: &String| member.len() + name.text.len() + OVERHEAD;
         let members: usize = constraints
             .iter()
-            .map(|c| c.members().iter().map(reference).sum::<usize>().max(name.text.len()))
+            .map(|c| {
+                c.members()
+                    .iter()
+                    .map(reference)
+                    .sum::<usize>()
+                    .max(name.text.len())
+            })
             .sum();
-        let embeds = properties.values().filter(|p| p.facts.embed.is_some()).count();
+        let embeds = properties
+            .values()
+            .filter(|p| p.facts.embed.is_some())
+            .count();
         self.spend(name.at, members + embeds * (name.text.len() + OVERHEAD))?;
 
         let owner = name.text.clone();

@@ -7,7 +7,9 @@ use super::ast;
 use super::lower::Lowering;
 use super::{ParseMode, SourceError};
 use crate::schema::names::{self, OwnerKind};
-use crate::schema::shape::{EmbedShape, InterfacePropertyShape, PropertyShape, canonical_annotations};
+use crate::schema::shape::{
+    EmbedShape, InterfacePropertyShape, PropertyShape, canonical_annotations,
+};
 use crate::schema::types::{Annotation, PropType, PropertyConstraint, Scalar, TYPED_ANNOTATIONS};
 
 /// What a property's type and annotations come to, whoever declares it.
@@ -226,8 +228,9 @@ impl Lowering<'_> {
         let mut seen = HashSet::new();
         for annotation in annotations {
             let label = annotation.name.as_str();
-            let refuse =
-                |why: &str| Err(self.error(annotation.at, format!("@{label} on {kind} {owner} {why}")));
+            let refuse = |why: &str| {
+                Err(self.error(annotation.at, format!("@{label} on {kind} {owner} {why}")))
+            };
             match label {
                 "key" | "unique" | "index" | "embed" => {
                     return refuse("is only for properties");
@@ -271,7 +274,9 @@ fn embed_error(
     match all.get(source).map(|p| &p.facts.prop_type) {
         Some(t) if t.scalar == Scalar::String && !t.list => None,
         Some(t) => Some(format!("embeds '{source}', which is {t} and not text")),
-        None => Some(format!("embeds '{source}', which is no property of the node")),
+        None => Some(format!(
+            "embeds '{source}', which is no property of the node"
+        )),
     }
 }
 

@@ -21,7 +21,10 @@ fn check_bounds(source: &str, max_bytes: usize, max_tokens: usize) -> Result<(),
         return Err(SourceError::at(
             source,
             0,
-            format!("the source has {} bytes, above the limit of {max_bytes}", source.len()),
+            format!(
+                "the source has {} bytes, above the limit of {max_bytes}",
+                source.len()
+            ),
         ));
     }
     let bytes = source.as_bytes();
@@ -46,10 +49,7 @@ fn check_bounds(source: &str, max_bytes: usize, max_tokens: usize) -> Result<(),
                 continue;
             }
             (b'"', _) => {
-                at = match string_end(bytes, at + 1) {
-                    Some(end) => end,
-                    None => return Err(SourceError::at(source, at, "the string is never closed")),
-                };
+                at = string_end(source, at)?;
             }
             _ if is_word(byte) => {
                 while bytes.get(at).is_some_and(|b| is_word(*b)) {
@@ -79,12 +79,25 @@ fn find(source: &str, from: usize, needle: &str) -> Option<usize> {
     source.get(from..)?.find(needle).map(|found| from + found)
 }
 
-/// The offset after the closing quote of a string whose content starts at `at`.
-fn string_end(bytes: &[u8], mut at: usize) -> Option<usize> {
+/// The offset after the closing quote of the string that opens at `open`.
+fn string_end(source: &str, open: usize) -> Result<usize, SourceError> {
+    let bytes = source.as_bytes();
+    let unclosed = || SourceError::at(source, open, "the string is never closed");
+    let mut at = open + 1;
     loop {
-        match bytes.get(at)? {
-            b'"' => return Some(at + 1),
-            b'\\' => at += 2,
+        match bytes.get(at).ok_or_else(unclosed)? {
+            b'"' => return Ok(at + 1),
+            b'\\' => {
+                let escaped = bytes.get(at + 1).ok_or_else(unclosed)?;
+                if !matches!(escaped, b'"' | b'\\' | b'n' | b'r' | b't') {
+                    return Err(SourceError::at(
+                        source,
+                        at,
+                        r#"a backslash in a string is followed by ", \, n, r or t"#,
+                    ));
+                }
+                at += 2;
+            }
             _ => at += 1,
         }
     }
@@ -98,20 +111,35 @@ mod tests {
     #[test]
     fn counts_tokens_and_nothing_else() {
         let source = "node A /* {{{{ */ {\n  // }}}}\n  k: String @check(k, \"a b { \\\" }\")\n}";
-        let tokens = ["node", "A", "{", "k", ":", "String", "@", "check", "(", "k", ",", "s", ")", "}"];
+        let tokens = [
+            "node", "A", "{", "k", ":", "String", "@", "check", "(", "k", ",", "s", ")", "}",
+        ];
         assert_eq!(check_bounds(source, 1000, tokens.len()), Ok(()));
         let error = check_bounds(source, 1000, tokens.len() - 1).unwrap_err();
-        assert_eq!(error.to_string(), "line 4, column 1: the source has more than 13 tokens");
+        assert_eq!(
+            error.to_string(),
+            "line 4, column 1: the source has more than 13 tokens"
+        );
         assert!(check_bounds(source, 10, 100).is_err());
     }
 
     #[test]
     fn unclosed_comment_and_string_are_named_where_they_open() {
         for (source, expected) in [
-            ("node A {}\n /* x", "line 2, column 2: the comment is never closed"),
+            (
+                "node A {}\n /* x",
+                "line 2, column 2: the comment is never closed",
+            ),
             ("é /*/", "line 1, column 3: the comment is never closed"),
-            ("@a(\"x\\\")", "line 1, column 4: the string is never closed"),
+            (
+                "@a(\"x\\\")",
+                "line 1, column 4: the string is never closed",
+            ),
             ("\"\\", "line 1, column 1: the string is never closed"),
+            (
+                "\"a\\q\"",
+                r#"line 1, column 3: a backslash in a string is followed by ", \, n, r or t"#,
+            ),
         ] {
             assert_eq!(check(source).unwrap_err().to_string(), expected);
         }

@@ -39,16 +39,37 @@ impl<'a> Accepted<'a> {
         };
         if let Some(ir) = accepted {
             for i in &ir.interfaces {
-                add(OwnerKind::Interface, &i.name, i.type_id, 0, &i.properties[..]);
+                add(
+                    OwnerKind::Interface,
+                    &i.name,
+                    i.type_id,
+                    0,
+                    &i.properties[..],
+                );
             }
             for n in &ir.nodes {
-                add(OwnerKind::Node, &n.name, n.type_id, n.table_incarnation_id, &n.properties);
+                add(
+                    OwnerKind::Node,
+                    &n.name,
+                    n.type_id,
+                    n.table_incarnation_id,
+                    &n.properties,
+                );
             }
             for e in &ir.edges {
-                add(OwnerKind::Edge, &e.name, e.type_id, e.table_incarnation_id, &e.properties);
+                add(
+                    OwnerKind::Edge,
+                    &e.name,
+                    e.type_id,
+                    e.table_incarnation_id,
+                    &e.properties,
+                );
             }
         }
-        Self { present: accepted.is_some(), types }
+        Self {
+            present: accepted.is_some(),
+            types,
+        }
     }
 
     fn find(&self, kind: OwnerKind, name: &str) -> Option<Kept<'a>> {
@@ -67,7 +88,10 @@ impl<'a> Accepted<'a> {
         let mut result = Vec::with_capacity(declared.len());
         for name in names {
             let same = self.find(kind, name);
-            let hint = hints.types.get(&(kind, name.clone())).filter(|_| self.present);
+            let hint = hints
+                .types
+                .get(&(kind, name.clone()))
+                .filter(|_| self.present);
             let kept = match (same, hint) {
                 (Some(kept), _) => Some(kept),
                 (None, None) => None,

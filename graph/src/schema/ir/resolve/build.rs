@@ -30,7 +30,10 @@ pub struct Build<'b> {
 impl<'b> Build<'b> {
     /// A declaration by name.
     pub fn owner(&self, kind: OwnerKind, name: &'b str) -> Result<Owner<'b>> {
-        Ok(Owner { name, ids: ids(self.types, kind, name)? })
+        Ok(Owner {
+            name,
+            ids: ids(self.types, kind, name)?,
+        })
     }
 
     /// A reference to a type.
@@ -42,7 +45,11 @@ impl<'b> Build<'b> {
     }
 
     fn property_ref(&self, owner: &str, type_id: u64, name: &str) -> Result<PropertyRef> {
-        let id = self.properties.get(&type_id).and_then(|ids| ids.get(name)).copied();
+        let id = self
+            .properties
+            .get(&type_id)
+            .and_then(|ids| ids.get(name))
+            .copied();
         Ok(PropertyRef {
             owner_type_id: type_id,
             owner_type_name: owner.to_string(),
@@ -53,8 +60,15 @@ impl<'b> Build<'b> {
     }
 
     /// The properties of a declaration.
-    pub fn properties(&self, owner: &Owner<'_>, shapes: &[PropertyShape]) -> Result<Vec<PropertyIr>> {
-        shapes.iter().map(|shape| self.property(owner, shape)).collect()
+    pub fn properties(
+        &self,
+        owner: &Owner<'_>,
+        shapes: &[PropertyShape],
+    ) -> Result<Vec<PropertyIr>> {
+        shapes
+            .iter()
+            .map(|shape| self.property(owner, shape))
+            .collect()
     }
 
     fn property(&self, owner: &Owner<'_>, shape: &PropertyShape) -> Result<PropertyIr> {
@@ -69,7 +83,11 @@ impl<'b> Build<'b> {
         let mut links = Vec::with_capacity(shape.satisfies_interface_properties.len());
         for link in &shape.satisfies_interface_properties {
             let interface = self.type_ref(OwnerKind::Interface, &link.owner_name)?;
-            links.push(self.property_ref(&link.owner_name, interface.type_id, &link.property_name)?);
+            links.push(self.property_ref(
+                &link.owner_name,
+                interface.type_id,
+                &link.property_name,
+            )?);
         }
         links.sort();
         Ok(PropertyIr {
@@ -90,17 +108,29 @@ impl<'b> Build<'b> {
         owner: &Owner<'_>,
         shapes: &[ConstraintShape],
     ) -> Result<Vec<ConstraintIr>> {
-        shapes.iter().map(|shape| self.constraint(owner, shape)).collect()
+        shapes
+            .iter()
+            .map(|shape| self.constraint(owner, shape))
+            .collect()
     }
 
     fn constraint(&self, owner: &Owner<'_>, shape: &ConstraintShape) -> Result<ConstraintIr> {
         let fields = |members: &[String]| -> Result<Vec<FieldRef>> {
-            members.iter().map(|member| self.field(owner, member)).collect()
+            members
+                .iter()
+                .map(|member| self.field(owner, member))
+                .collect()
         };
         Ok(match shape {
-            ConstraintShape::Key(members) => ConstraintIr::Key { fields: fields(members)? },
-            ConstraintShape::Unique(members) => ConstraintIr::Unique { fields: fields(members)? },
-            ConstraintShape::Index(members) => ConstraintIr::Index { fields: fields(members)? },
+            ConstraintShape::Key(members) => ConstraintIr::Key {
+                fields: fields(members)?,
+            },
+            ConstraintShape::Unique(members) => ConstraintIr::Unique {
+                fields: fields(members)?,
+            },
+            ConstraintShape::Index(members) => ConstraintIr::Index {
+                fields: fields(members)?,
+            },
             ConstraintShape::Range { property, min, max } => ConstraintIr::Range {
                 field: self.field(owner, property)?,
                 min: *min,

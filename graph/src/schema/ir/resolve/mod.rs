@@ -48,7 +48,11 @@ pub fn resolve(
     let hints = &compiled.hints;
 
     let kept = [
-        old.keep_types(OwnerKind::Interface, shape.interfaces.iter().map(|i| &i.name), hints)?,
+        old.keep_types(
+            OwnerKind::Interface,
+            shape.interfaces.iter().map(|i| &i.name),
+            hints,
+        )?,
         old.keep_types(OwnerKind::Node, shape.nodes.iter().map(|n| &n.name), hints)?,
         old.keep_types(OwnerKind::Edge, shape.edges.iter().map(|e| &e.name), hints)?,
     ];
@@ -62,14 +66,27 @@ pub fn resolve(
                 Some(kept) => kept.type_id,
                 None => allocator.take()?,
             };
-            let ids = Ids { type_id, incarnation: 0, kept };
+            let ids = Ids {
+                type_id,
+                incarnation: 0,
+                kept,
+            };
             types.entry(kind).or_default().insert(name, ids);
         }
     }
 
-    let interfaces = shape.interfaces.iter().map(|i| (OwnerKind::Interface, &i.name, &i.properties));
-    let nodes = shape.nodes.iter().map(|n| (OwnerKind::Node, &n.name, &n.properties));
-    let edges = shape.edges.iter().map(|e| (OwnerKind::Edge, &e.name, &e.properties));
+    let interfaces = shape
+        .interfaces
+        .iter()
+        .map(|i| (OwnerKind::Interface, &i.name, &i.properties));
+    let nodes = shape
+        .nodes
+        .iter()
+        .map(|n| (OwnerKind::Node, &n.name, &n.properties));
+    let edges = shape
+        .edges
+        .iter()
+        .map(|e| (OwnerKind::Edge, &e.name, &e.properties));
     let mut owners: Vec<(u64, OwnerKind, &String, &Vec<PropertyShape>)> = Vec::new();
     for (kind, name, properties) in interfaces.chain(nodes).chain(edges) {
         owners.push((ids(&types, kind, name)?.type_id, kind, name, properties));
@@ -84,7 +101,10 @@ pub fn resolve(
                 Some(id) => id,
                 None => allocator.take()?,
             };
-            properties.entry(type_id).or_default().insert(property.name.as_str(), id);
+            properties
+                .entry(type_id)
+                .or_default()
+                .insert(property.name.as_str(), id);
         }
     }
 

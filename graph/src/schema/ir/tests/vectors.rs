@@ -87,23 +87,38 @@ fn vector_one_current() {
     assert_eq!(
         measures(&ir),
         [
-            (964, hash("05685a839c66fab66ec3e2b4e1e7d70dcbcdc84e95da0fef6af3f4a44a7f285a")),
-            (1577, hash("f0a6138469d78add40b8eb55155123321233837a41b0e10fc04d55a5bbebe368")),
+            (
+                964,
+                hash("05685a839c66fab66ec3e2b4e1e7d70dcbcdc84e95da0fef6af3f4a44a7f285a")
+            ),
+            (
+                1577,
+                hash("f0a6138469d78add40b8eb55155123321233837a41b0e10fc04d55a5bbebe368")
+            ),
         ]
     );
 }
 
 #[test]
 fn vector_one_legacy() {
-    let bare = ONE.replace('@', "").replace("String key", "String @key").replace("unique", "@unique");
+    let bare = ONE
+        .replace('@', "")
+        .replace("String key", "String @key")
+        .replace("unique", "@unique");
     for source in [ONE, &bare] {
         let ir = accept(source, None, ONE_DOMAIN, Vintage::Legacy);
         assert_eq!(ir.ir_version, 2);
         assert_eq!(
             measures(&ir),
             [
-                (962, hash("1c0a8b674e2f3e219e9a84638cfcc7aeca54c13992ba0fb0c19bb0b48edb6863")),
-                (1547, hash("1e50972321ff3991a6d0ba00999752af0bcabaf40958473ad1895a203def9750")),
+                (
+                    962,
+                    hash("1c0a8b674e2f3e219e9a84638cfcc7aeca54c13992ba0fb0c19bb0b48edb6863")
+                ),
+                (
+                    1547,
+                    hash("1e50972321ff3991a6d0ba00999752af0bcabaf40958473ad1895a203def9750")
+                ),
             ]
         );
     }
@@ -117,8 +132,14 @@ fn vector_two() {
     assert_eq!(
         measures(&first),
         [
-            (1821, hash("b7367ffa467de28ae95b2d8107145828b6027a44e52f05a2a1137ace9e6b9c59")),
-            (2740, hash("723a3b98367035ec441ffef37f9d87a9957e8b7cf513b18acd85a99d43574c8f")),
+            (
+                1821,
+                hash("b7367ffa467de28ae95b2d8107145828b6027a44e52f05a2a1137ace9e6b9c59")
+            ),
+            (
+                2740,
+                hash("723a3b98367035ec441ffef37f9d87a9957e8b7cf513b18acd85a99d43574c8f")
+            ),
         ]
     );
     let second = accept(TWO_APPLIED, Some(&first), TWO_DOMAIN, Vintage::Legacy);
@@ -128,12 +149,21 @@ fn vector_two() {
     assert_eq!(
         measures(&second),
         [
-            (2045, hash("cd06205cb2ee5cca03e0b60deb2629ed390a63749f775b184231e11ab1d97d7c")),
-            (2984, hash("a5d40f68358473b4d9868917c06dddb08408da6ca7d028a3d0070ecefabe0b75")),
+            (
+                2045,
+                hash("cd06205cb2ee5cca03e0b60deb2629ed390a63749f775b184231e11ab1d97d7c")
+            ),
+            (
+                2984,
+                hash("a5d40f68358473b4d9868917c06dddb08408da6ca7d028a3d0070ecefabe0b75")
+            ),
         ]
     );
     // A spent hint stays in the source and changes nothing.
-    assert_eq!(accept(TWO_APPLIED, Some(&second), TWO_DOMAIN, Vintage::Legacy), second);
+    assert_eq!(
+        accept(TWO_APPLIED, Some(&second), TWO_DOMAIN, Vintage::Legacy),
+        second
+    );
 }
 
 #[test]
@@ -145,12 +175,21 @@ fn vector_three() {
     assert_eq!(
         measures(&ir),
         [
-            (4391, hash("34eda792bad143e75f41383f9c3340e651d4a873596f79653a12ff78d6681c35")),
-            (6572, hash("afcac185fecf1008e1809a023bd0652b793ca8bf93103e46642ccef1326088e2")),
+            (
+                4391,
+                hash("34eda792bad143e75f41383f9c3340e651d4a873596f79653a12ff78d6681c35")
+            ),
+            (
+                6572,
+                hash("afcac185fecf1008e1809a023bd0652b793ca8bf93103e46642ccef1326088e2")
+            ),
         ]
     );
     let keys = |constraints: &[ConstraintIr]| -> Vec<String> {
-        constraints.iter().map(|c| c.shape(Vintage::Legacy).sort_key()).collect()
+        constraints
+            .iter()
+            .map(|c| c.shape(Vintage::Legacy).sort_key())
+            .collect()
     };
     assert_eq!(keys(&ir.nodes[0].constraints), ["key:k"]);
     assert_eq!(
@@ -165,5 +204,8 @@ fn vector_three() {
             "unique:kind,score",
         ]
     );
-    assert_eq!(keys(&ir.edges[0].constraints), ["index:w", "unique:dst,src,w"]);
+    assert_eq!(
+        keys(&ir.edges[0].constraints),
+        ["index:w", "unique:dst,src,w"]
+    );
 }

@@ -59,7 +59,10 @@ impl SchemaIr {
         self.check_ids(&declarations)?;
         let kinds = [OwnerKind::Interface, OwnerKind::Node, OwnerKind::Edge];
         for kind in kinds {
-            let names = declarations.iter().filter(|d| d.kind == kind).map(|d| d.name);
+            let names = declarations
+                .iter()
+                .filter(|d| d.kind == kind)
+                .map(|d| d.name);
             if let Some((before, after)) = first_unordered(names) {
                 return Err(IrError::Invalid(format!(
                     "{kind} names are not strictly ascending: '{after}' follows '{before}'"
@@ -112,16 +115,20 @@ impl SchemaIr {
         }
         let mut used = HashSet::new();
         for declaration in declarations {
-            let tables = (declaration.kind != OwnerKind::Interface).then_some(declaration.incarnation);
+            let tables =
+                (declaration.kind != OwnerKind::Interface).then_some(declaration.incarnation);
             let properties = declaration.properties.iter().map(|p| p.property_id);
-            for id in [declaration.type_id].into_iter().chain(tables).chain(properties) {
+            for id in [declaration.type_id]
+                .into_iter()
+                .chain(tables)
+                .chain(properties)
+            {
                 if id == 0 {
                     return Err(declaration.invalid("an id is 0"));
                 }
                 if id >= next {
-                    return Err(declaration.invalid(format!(
-                        "id {id} is in use, but next_identity_id is {next}"
-                    )));
+                    return Err(declaration
+                        .invalid(format!("id {id} is in use, but next_identity_id is {next}")));
                 }
                 if !used.insert(id) {
                     return Err(declaration.invalid(format!("id {id} is used twice")));
@@ -160,7 +167,10 @@ fn check_declaration(declaration: &Declaration<'_>, vintage: Vintage) -> Result<
         }
         check_provenance(declaration, property)?;
     }
-    let keys = declaration.constraints.iter().map(|c| c.shape(vintage).sort_key());
+    let keys = declaration
+        .constraints
+        .iter()
+        .map(|c| c.shape(vintage).sort_key());
     if let Some((before, after)) = first_unordered(keys) {
         return Err(declaration.invalid(format!(
             "constraints are not strictly ascending: '{after}' follows '{before}'"
@@ -181,7 +191,9 @@ fn check_provenance(declaration: &Declaration<'_>, property: &PropertyIr) -> Res
         OwnerKind::Edge if !property.declared_directly || linked => {
             "a property of an edge has the provenance of an interface's"
         }
-        OwnerKind::Edge if property.embed_source.is_some() => "a property of an edge embeds another",
+        OwnerKind::Edge if property.embed_source.is_some() => {
+            "a property of an edge embeds another"
+        }
         _ => return Ok(()),
     };
     Err(declaration.invalid_property(property, problem))
@@ -201,7 +213,8 @@ fn check_keys(declaration: &Declaration<'_>) -> Result<(), IrError> {
             })
             .collect();
         let problem = if declaration.kind == OwnerKind::Edge {
-            let mut members: Vec<&str> = fields.iter().map(|f| f.member(Vintage::Current)).collect();
+            let mut members: Vec<&str> =
+                fields.iter().map(|f| f.member(Vintage::Current)).collect();
             members.sort_unstable();
             if roles.contains(&SystemRole::Id) {
                 "the key names the id"
@@ -232,8 +245,9 @@ fn annotation_problem(annotations: &[Annotation]) -> Option<String> {
     {
         return Some(format!("@{} is kept as metadata", typed.name));
     }
-    first_unordered(annotations.iter().map(Annotation::sort_key))
-        .map(|(before, after)| format!("annotations are not strictly ascending: {after} follows {before}"))
+    first_unordered(annotations.iter().map(Annotation::sort_key)).map(|(before, after)| {
+        format!("annotations are not strictly ascending: {after} follows {before}")
+    })
 }
 
 /// The first pair of neighbours that is not strictly ascending.

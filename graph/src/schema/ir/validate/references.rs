@@ -18,7 +18,11 @@ pub fn check(ir: &SchemaIr, declarations: &[Declaration<'_>]) -> Result<(), IrEr
         .iter()
         .map(|i| (i.type_id, Interface::new(i)))
         .collect();
-    let nodes: HashMap<u64, &str> = ir.nodes.iter().map(|n| (n.type_id, n.name.as_str())).collect();
+    let nodes: HashMap<u64, &str> = ir
+        .nodes
+        .iter()
+        .map(|n| (n.type_id, n.name.as_str()))
+        .collect();
     for declaration in declarations {
         let own = by_id(declaration.properties);
         for property in declaration.properties {
@@ -82,7 +86,10 @@ fn check_node(
 ) -> Result<(), IrError> {
     let mut implemented: HashSet<u64> = HashSet::new();
     for TypeRef { type_id, type_name } in &node.implements {
-        if interfaces.get(type_id).is_none_or(|i| i.ir.name != *type_name) {
+        if interfaces
+            .get(type_id)
+            .is_none_or(|i| i.ir.name != *type_name)
+        {
             return Err(declaration.invalid(format!(
                 "it implements {type_name} ({type_id}), which is no interface of that name and id"
             )));
@@ -130,12 +137,15 @@ fn link_problem(
         .get(&link.owner_type_id)
         .filter(|_| implemented.contains(&link.owner_type_id));
     let Some(interface) = interface.filter(|i| i.ir.name == link.owner_type_name) else {
-        return Some(format!("it satisfies {target} of no interface that the node implements"));
+        return Some(format!(
+            "it satisfies {target} of no interface that the node implements"
+        ));
     };
     match interface.properties.get(&link.property_id) {
-        Some(p) if p.name != link.property_name => {
-            Some(format!("it satisfies {target}, whose id is that of '{}'", p.name))
-        }
+        Some(p) if p.name != link.property_name => Some(format!(
+            "it satisfies {target}, whose id is that of '{}'",
+            p.name
+        )),
         Some(p) if p.prop_type != property.prop_type => Some(format!(
             "it satisfies {target}, but is {} and not {}",
             property.prop_type, p.prop_type
