@@ -166,9 +166,9 @@ fn storage_failed(error: &(dyn StdError + 'static)) -> bool {
         }
         if let Some(store) = e.downcast_ref::<object_store::Error>() {
             let inner = store.source().is_some_and(|inner| {
-                inner.downcast_ref::<std::io::Error>().is_some_and(|io| {
-                    io.kind() == std::io::ErrorKind::UnexpectedEof
-                })
+                inner
+                    .downcast_ref::<std::io::Error>()
+                    .is_some_and(|io| io.kind() == std::io::ErrorKind::UnexpectedEof)
             });
             return !inner;
         }

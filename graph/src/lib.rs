@@ -8,10 +8,13 @@
 
 pub mod digest;
 pub mod error;
+pub mod manifest;
 pub mod model;
 pub mod refs;
+pub mod schema;
 pub mod stamp;
 pub mod store;
+pub mod table;
 pub mod ulids;
 
 pub use error::{Error, Result};

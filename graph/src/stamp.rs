@@ -286,7 +286,10 @@ mod tests {
     fn only_fourteen_is_served() {
         assert_eq!(guard(&input(Some("14"), None, true)), Ok(()));
         for (stamp, words) in [
-            (Some("8"), vec!["0.11.x", "upgrade '/data/my graph' --check", "cluster"]),
+            (
+                Some("8"),
+                vec!["0.11.x", "upgrade '/data/my graph' --check", "cluster"],
+            ),
             (Some("9"), vec!["0.11.x", "--check"]),
             (Some("13"), vec!["unreleased", "--check"]),
             (Some("6"), vec!["0.9.x or 0.10.x", "omnigraph export"]),
@@ -302,7 +305,9 @@ mod tests {
                 assert!(text.contains(word), "{stamp:?}: {text}");
             }
         }
-        let old = guard(&input(None, None, false)).expect_err("refused").to_string();
+        let old = guard(&input(None, None, false))
+            .expect_err("refused")
+            .to_string();
         assert!(old.contains("0.3.1 or earlier"), "{old}");
     }
 

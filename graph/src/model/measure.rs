@@ -35,7 +35,11 @@ pub fn commit_bytes(c: &Commit) -> u64 {
         text(c.parent_commit_id.as_deref()),
         text(c.merged_parent_commit_id.as_deref()),
         text(c.actor_id.as_deref()),
-        text(c.schema_contract.as_ref().map(|h| h.schema_ir_hash.as_str())),
+        text(
+            c.schema_contract
+                .as_ref()
+                .map(|h| h.schema_ir_hash.as_str()),
+        ),
         text(
             c.schema_contract
                 .as_ref()
@@ -72,7 +76,7 @@ pub fn table_bytes(t: &TableRow) -> u64 {
 
 /// `record_bytes`: commit and tables together.
 pub fn record_bytes(r: &HistoryRecord) -> u64 {
-    r.tables
-        .iter()
-        .fold(commit_bytes(&r.commit), |sum, t| sum.saturating_add(table_bytes(t)))
+    r.tables.iter().fold(commit_bytes(&r.commit), |sum, t| {
+        sum.saturating_add(table_bytes(t))
+    })
 }

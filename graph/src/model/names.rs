@@ -77,7 +77,15 @@ mod tests {
     fn refuses_reserved_and_suffixed_segments() {
         assert_eq!(logical_name_error("team/idle"), None);
         assert_eq!(logical_name_error("größe"), None);
-        for bad in ["", "main", "a//b", "a b", "x.lock", "a/..", &format!("a.{ULID}/b")] {
+        for bad in [
+            "",
+            "main",
+            "a//b",
+            "a b",
+            "x.lock",
+            "a/..",
+            &format!("a.{ULID}/b"),
+        ] {
             assert!(logical_name_error(bad).is_some(), "{bad}");
         }
     }

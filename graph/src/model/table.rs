@@ -173,12 +173,13 @@ impl TableState {
 }
 
 impl Serialize for TableState {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+    fn serialize<S: serde::Serializer>(
+        &self,
+        serializer: S,
+    ) -> std::result::Result<S::Ok, S::Error> {
         use serde::ser::SerializeStructVariant as _;
         match self {
-            Self::Registered => {
-                serializer.serialize_unit_variant("TableState", 0, "Registered")
-            }
+            Self::Registered => serializer.serialize_unit_variant("TableState", 0, "Registered"),
             Self::Pinned(pin) => {
                 let mut v = serializer.serialize_struct_variant("TableState", 1, "Pinned", 5)?;
                 v.serialize_field("table_version", &pin.table_version)?;

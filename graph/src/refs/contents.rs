@@ -163,7 +163,11 @@ mod tests {
         let id = format!(r#"{{"version_mapping":[[4,"{}"]]}}"#, "a".repeat(32));
         let ok = format!(r#"{{"version":1,"native_branch":"f","identifier":{id}}}"#);
         assert!(!contents(&[("other", "x")]).is_retired("f", "o").unwrap());
-        assert!(contents(&[(RETIRED_KEY, &ok)]).is_retired("f", "o").unwrap());
+        assert!(
+            contents(&[(RETIRED_KEY, &ok)])
+                .is_retired("f", "o")
+                .unwrap()
+        );
         for bad in [
             "",
             "{}",
@@ -174,7 +178,9 @@ mod tests {
             r#"{"version":1,"native_branch":"f","identifier":{"version_mapping":[]}}"#,
         ] {
             assert!(
-                contents(&[(RETIRED_KEY, bad)]).is_retired("f", "o").is_err(),
+                contents(&[(RETIRED_KEY, bad)])
+                    .is_retired("f", "o")
+                    .is_err(),
                 "{bad}"
             );
         }

@@ -9,7 +9,7 @@ mod contents;
 mod inventory;
 mod retire;
 
-pub use contents::{BranchIdentifier, RefContents, RetiredRecord, RETIRED_KEY};
+pub use contents::{BranchIdentifier, RETIRED_KEY, RefContents, RetiredRecord};
 pub use inventory::{
     NativeRef, RefInventory, archive_key, inventory, live_refs, read_ref, ref_key, resolve_branch,
     tags_on,

@@ -105,8 +105,13 @@ async fn require_archive(
     }
 }
 
-async fn refuse_unretirable(root: &Root, native: &str, identifier: &BranchIdentifier) -> Result<()> {
-    if native == names::MAIN || identifier.is_main() || *identifier == BranchIdentifier::sentinel() {
+async fn refuse_unretirable(
+    root: &Root,
+    native: &str,
+    identifier: &BranchIdentifier,
+) -> Result<()> {
+    if native == names::MAIN || identifier.is_main() || *identifier == BranchIdentifier::sentinel()
+    {
         return Err(Error::refused(format!(
             "ref '{native}' cannot be retired: main and refs without an identity never are"
         )));

@@ -182,10 +182,12 @@ impl Root {
                 "{object}: the commit landed as version {}, expected exactly {expected}",
                 dataset.manifest().version
             ))),
-            Ok(Err(e)) => match Error::lance(format!("{object}: commit of version {expected}"), e) {
-                lost @ Error::Conflict(_) => CommitOutcome::Lost(lost),
-                other => CommitOutcome::Unknown(other),
-            },
+            Ok(Err(e)) => {
+                match Error::lance(format!("{object}: commit of version {expected}"), e) {
+                    lost @ Error::Conflict(_) => CommitOutcome::Lost(lost),
+                    other => CommitOutcome::Unknown(other),
+                }
+            }
         }
     }
 }

@@ -26,11 +26,7 @@ pub struct ManifestVersion {
 impl ManifestVersion {
     /// One entry of the schema-level metadata.
     pub fn metadata(&self, key: &str) -> Option<&str> {
-        self.dataset
-            .schema()
-            .metadata
-            .get(key)
-            .map(String::as_str)
+        self.dataset.schema().metadata.get(key).map(String::as_str)
     }
 
     /// `version N of ref R`, for messages.

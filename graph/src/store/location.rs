@@ -45,9 +45,9 @@ pub fn resolve(uri: &str) -> Result<String> {
         return Ok(normal);
     }
     let canonical = std::fs::canonicalize(&normal).map_err(|e| match e.kind() {
-        std::io::ErrorKind::NotFound => {
-            Error::not_found(format!("{normal}: no such folder; name the root of a graph"))
-        }
+        std::io::ErrorKind::NotFound => Error::not_found(format!(
+            "{normal}: no such folder; name the root of a graph"
+        )),
         _ => Error::storage(normal.clone(), e),
     })?;
     if !canonical.is_dir() {
@@ -103,7 +103,13 @@ mod tests {
             cluster_shape("/c/graphs/x/graphs/g.omni/"),
             Some(("/c/graphs/x", "g"))
         );
-        for plain in ["/graphs/g.omni", "/c/graphs/.omni", "/c/graphs/a/b.omni", "/c/g.omni", "/c/graphs/g"] {
+        for plain in [
+            "/graphs/g.omni",
+            "/c/graphs/.omni",
+            "/c/graphs/a/b.omni",
+            "/c/g.omni",
+            "/c/graphs/g",
+        ] {
             assert_eq!(cluster_shape(plain), None, "{plain}");
         }
     }

@@ -8,7 +8,7 @@ pub mod location;
 mod object;
 
 pub use commit::{CommitOutcome, ExactVersion};
-pub use dataset::{ManifestVersion, MANIFEST_DIR};
+pub use dataset::{MANIFEST_DIR, ManifestVersion};
 pub use guarded::guarded;
 pub use object::{Created, Tail};
 
@@ -69,10 +69,9 @@ impl Root {
             object_store_wrapper: options.wrapper,
             ..ObjectStoreParams::default()
         };
-        let (store, base) =
-            ObjectStore::from_uri_and_params(registry.clone(), uri, &params)
-                .await
-                .map_err(|e| Error::lance(format!("cannot open the store of {uri}"), e))?;
+        let (store, base) = ObjectStore::from_uri_and_params(registry.clone(), uri, &params)
+            .await
+            .map_err(|e| Error::lance(format!("cannot open the store of {uri}"), e))?;
         let handler = commit_handler_from_url(uri, &Some(params.clone()))
             .await
             .map_err(|e| Error::lance(format!("cannot open the store of {uri}"), e))?;
@@ -144,6 +143,8 @@ impl Root {
         if base.is_empty() {
             return Some(path.to_string());
         }
-        path.strip_prefix(base)?.strip_prefix('/').map(str::to_string)
+        path.strip_prefix(base)?
+            .strip_prefix('/')
+            .map(str::to_string)
     }
 }

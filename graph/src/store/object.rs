@@ -2,7 +2,9 @@
 
 use bytes::Bytes;
 use futures::{StreamExt as _, TryStreamExt as _, stream::BoxStream};
-use object_store::{GetOptions, GetRange, ObjectMeta, ObjectStore as _, ObjectStoreExt as _, PutPayload};
+use object_store::{
+    GetOptions, GetRange, ObjectMeta, ObjectStore as _, ObjectStoreExt as _, PutPayload,
+};
 
 use super::Root;
 use crate::error::{Error, Result};
@@ -41,7 +43,11 @@ impl Root {
         };
         let size = result.meta.size;
         if size > max {
-            return Err(Error::limit(format!("the size of {key} in bytes"), max, size));
+            return Err(Error::limit(
+                format!("the size of {key} in bytes"),
+                max,
+                size,
+            ));
         }
         let bytes = result
             .bytes()
