@@ -8,6 +8,7 @@
 
 pub mod digest;
 pub mod error;
+pub mod history;
 pub mod manifest;
 pub mod model;
 pub mod refs;
