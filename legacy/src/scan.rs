@@ -1,0 +1,205 @@
+//! Rows out of a real Lance scan: deletions applied, any number of fragments, one batch of 1024 rows in
+//! memory at a time (`docs/format/legacy-manifest.md` 1.1, 2).
+
+use arrow_array::{Array, RecordBatch, StringArray, UInt64Array};
+use futures::StreamExt as _;
+use graph::store::{ManifestVersion, guarded};
+use graph::{Error, Result};
+
+use crate::row::{LogicalRow, Row};
+use crate::shape::Shape;
+
+/// Rows a scan decodes at once.
+const BATCH_ROWS: usize = 1024;
+
+/// What one read takes from a version.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Projection {
+    /// Columns of the flat shape.
+    pub flat: &'static [&'static str],
+    /// SQL over `object_type`.
+    pub filter: Option<&'static str>,
+}
+
+/// Fold every row of a version, in no particular order, into `state`. A row that cannot be decoded or
+/// that `step` refuses is [`Error::Internal`] naming its key and the version.
+pub(crate) async fn fold_rows<S, F>(
+    version: &ManifestVersion,
+    shape: Shape,
+    projection: Projection,
+    state: S,
+    step: F,
+) -> Result<S>
+where
+    S: Send + 'static,
+    F: Fn(&mut S, Row) -> std::result::Result<(), String> + Send + 'static,
+{
+    let object = version.describe();
+    if shape != Shape::Flat {
+        return Err(Error::refused(format!(
+            "{object} stores its rows as {shape}, which this build does not read yet"
+        )));
+    }
+    let (context, dataset) = (object.clone(), version.dataset.clone());
+    guarded(&object, async move {
+        let failed = |e: lance::Error| Error::lance(format!("cannot scan {context}"), e);
+        let mut scanner = dataset.scan();
+        scanner.project(projection.flat).map_err(failed)?;
+        scanner.batch_size(BATCH_ROWS);
+        if let Some(filter) = projection.filter {
+            scanner.filter(filter).map_err(failed)?;
+        }
+        let mut stream = scanner.try_into_stream().await.map_err(failed)?;
+        let mut state = state;
+        while let Some(batch) = stream.next().await {
+            let batch = batch.map_err(failed)?;
+            let columns =
+                Columns::of(&batch).map_err(|why| Error::internal(format!("{context}: {why}")))?;
+            for at in 0..batch.num_rows() {
+                columns
+                    .row(at)
+                    .and_then(|row| {
+                        row.decode()
+                            .and_then(|row| step(&mut state, row))
+                            .map_err(|why| format!("row '{}': {why}", row.object_id))
+                    })
+                    .map_err(|why| Error::internal(format!("{context}: {why}")))?;
+            }
+        }
+        Ok(state)
+    })
+    .await
+}
+
+/// The columns of one flat batch; the ones a read does not project are `None`.
+struct Columns<'a> {
+    object_id: &'a StringArray,
+    object_type: &'a StringArray,
+    table_key: &'a StringArray,
+    location: Option<&'a StringArray>,
+    metadata: Option<&'a StringArray>,
+    stable_table_id: Option<&'a UInt64Array>,
+    table_incarnation_id: Option<&'a UInt64Array>,
+    table_version: Option<&'a UInt64Array>,
+    table_branch: Option<&'a StringArray>,
+    row_count: Option<&'a UInt64Array>,
+}
+
+fn column<'a, A: Array + 'static>(
+    batch: &'a RecordBatch,
+    name: &str,
+) -> std::result::Result<Option<&'a A>, String> {
+    let Some(array) = batch.column_by_name(name) else {
+        return Ok(None);
+    };
+    match array.as_any().downcast_ref::<A>() {
+        Some(typed) => Ok(Some(typed)),
+        None => Err(format!(
+            "the column {name} has the type {}, which is not the one of its format",
+            array.data_type()
+        )),
+    }
+}
+
+impl<'a> Columns<'a> {
+    fn of(batch: &'a RecordBatch) -> std::result::Result<Self, String> {
+        let required = |name: &str| {
+            column::<StringArray>(batch, name)?
+                .ok_or_else(|| format!("the column {name} is missing"))
+        };
+        Ok(Self {
+            object_id: required("object_id")?,
+            object_type: required("object_type")?,
+            table_key: required("table_key")?,
+            location: column(batch, "location")?,
+            metadata: column(batch, "metadata")?,
+            stable_table_id: column(batch, "stable_table_id")?,
+            table_incarnation_id: column(batch, "table_incarnation_id")?,
+            table_version: column(batch, "table_version")?,
+            table_branch: column(batch, "table_branch")?,
+            row_count: column(batch, "row_count")?,
+        })
+    }
+
+    fn row(&self, at: usize) -> std::result::Result<LogicalRow<'a>, String> {
+        let text =
+            |array: Option<&'a StringArray>| array.filter(|a| !a.is_null(at)).map(|a| a.value(at));
+        let number =
+            |array: Option<&'a UInt64Array>| array.filter(|a| !a.is_null(at)).map(|a| a.value(at));
+        let object_id = text(Some(self.object_id)).ok_or("a row has a null object_id")?;
+        let missing = |name: &str| format!("row '{object_id}': the column {name} is null");
+        Ok(LogicalRow {
+            object_id,
+            object_type: text(Some(self.object_type)).ok_or_else(|| missing("object_type"))?,
+            table_key: text(Some(self.table_key)).ok_or_else(|| missing("table_key"))?,
+            location: text(self.location),
+            metadata: text(self.metadata),
+            stable_table_id: number(self.stable_table_id),
+            table_incarnation_id: number(self.table_incarnation_id),
+            table_version: number(self.table_version),
+            table_branch: text(self.table_branch),
+            row_count: number(self.row_count),
+            schema_source: None,
+            schema_ir: None,
+        })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    fn batch(columns: Vec<(&str, Arc<dyn Array>)>) -> RecordBatch {
+        RecordBatch::try_from_iter_with_nullable(
+            columns.into_iter().map(|(name, array)| (name, array, true)),
+        )
+        .unwrap()
+    }
+
+    fn texts(values: &[Option<&str>]) -> Arc<dyn Array> {
+        Arc::new(StringArray::from(values.to_vec()))
+    }
+
+    #[test]
+    fn nulls_and_types_are_checked() {
+        let whole = batch(vec![
+            ("object_id", texts(&[Some("a"), None, Some("c")])),
+            ("object_type", texts(&[Some("t"), Some("t"), Some("t")])),
+            ("table_key", texts(&[Some(""), Some(""), None])),
+            (
+                "row_count",
+                Arc::new(UInt64Array::from(vec![Some(1), None, None])),
+            ),
+        ]);
+        let columns = Columns::of(&whole).unwrap();
+        let row = columns.row(0).unwrap();
+        assert_eq!(
+            (row.object_id, row.row_count, row.metadata),
+            ("a", Some(1), None)
+        );
+        assert!(columns.row(1).unwrap_err().contains("null object_id"));
+        assert!(columns.row(2).unwrap_err().contains("table_key is null"));
+
+        let wrong = batch(vec![
+            ("object_id", texts(&[Some("a")])),
+            ("object_type", texts(&[Some("t")])),
+            ("table_key", texts(&[Some("")])),
+            ("row_count", texts(&[Some("1")])),
+        ]);
+        assert!(
+            Columns::of(&wrong)
+                .err()
+                .unwrap()
+                .contains("row_count has the type")
+        );
+        let missing = batch(vec![("object_id", texts(&[Some("a")]))]);
+        assert!(
+            Columns::of(&missing)
+                .err()
+                .unwrap()
+                .contains("object_type is missing")
+        );
+    }
+}

@@ -1,0 +1,74 @@
+//! How the kinds of source differ (`docs/format/legacy-manifest.md` 5, 6.2, 6.3).
+
+use std::sync::Arc;
+
+use graph::Result;
+use graph::store::ManifestVersion;
+
+use crate::admission::{AdmittedStamp, Candidate, RefusalReason, Role, admit};
+use crate::contract::SourceContract;
+use crate::head_scan::{self, HeadScan};
+use crate::version_schema::{self, VersionSchema};
+
+/// A source that can be converted. Readers ask it instead of comparing stamps.
+#[derive(Debug, Clone)]
+pub enum LegacySource {
+    /// Stamps 8 and 9: one contract in the root objects, valid for every version of every ref.
+    RootContract {
+        /// Stamp of every live head, 8 or 9.
+        stamp: u32,
+        /// The contract read from the root objects, or from its archive on a resumed run.
+        contract: Arc<SourceContract>,
+    },
+}
+
+impl LegacySource {
+    /// The stamp every live head carries.
+    pub fn live_stamp(&self) -> u32 {
+        match self {
+            Self::RootContract { stamp, .. } => *stamp,
+        }
+    }
+
+    /// Decide whether a version is admitted (section 5).
+    pub fn admit(
+        &self,
+        version: &ManifestVersion,
+        role: Role,
+    ) -> std::result::Result<AdmittedStamp, RefusalReason> {
+        admit(&Candidate::of(version), role, self.live_stamp())
+    }
+
+    /// Scan a head (6.2) and complete it: at stamps 8 and 9 every pin's last linear version is its own
+    /// table version, and the contract is the root's.
+    pub async fn scan_head(
+        &self,
+        version: &ManifestVersion,
+        stamp: AdmittedStamp,
+    ) -> Result<HeadScan> {
+        let mut scan = head_scan::scan(version, stamp).await?;
+        self.complete(&mut scan);
+        Ok(scan)
+    }
+
+    /// What [`LegacySource::scan_head`] adds to the stored rows.
+    pub fn complete(&self, scan: &mut HeadScan) {
+        match self {
+            Self::RootContract { contract, .. } => {
+                for pin in scan.pins.values_mut() {
+                    pin.metadata.last_linear_version = Some(pin.table_version);
+                }
+                scan.contract = Some(contract.clone());
+            }
+        }
+    }
+
+    /// Read the registrations and the contract row of a retained version (6.3).
+    pub async fn version_schema(
+        &self,
+        version: &ManifestVersion,
+        stamp: AdmittedStamp,
+    ) -> Result<VersionSchema> {
+        version_schema::read(version, stamp).await
+    }
+}
