@@ -1,0 +1,234 @@
+//! Conversion of one ref after the other (step 31): named refs ascending, main last.
+//!
+//! Writes one Overwrite of `__manifest` per ref, at exactly the next version or not at all. The rows come
+//! from the legacy objects that were validated before, so a resumed run writes the same ones.
+
+use std::collections::BTreeMap;
+
+use graph::history::legacy::Verified;
+use graph::history::lookup::HistoryReader;
+use graph::history::numeric::ForkPoint;
+use graph::history::schema_archive::read_commit_contract;
+use graph::manifest::{BranchState, batch};
+use graph::model::HistoryRecord;
+use graph::refs;
+use graph::stamp::{CURRENT, PENDING_KEY, RECEIPT_KEY, STAMP_KEY};
+use graph::store::{CommitOutcome, ManifestVersion};
+use graph::{Error, Result};
+use lance::dataset::{InsertBuilder, WriteMode, WriteParams};
+use lance_file::version::LanceFileVersion;
+
+use super::{fence, inventory, validate};
+use crate::intent::{SourceBranch, UpgradeIntent};
+use crate::observer::{Crossing, Progress};
+use crate::receipt::{BranchReceipt, RefState, is_completed};
+use crate::run::{Ready, Run, Stop};
+
+/// Finds the record a ref is converted to.
+pub(super) struct Converter {
+    reader: HistoryReader,
+    forks: BTreeMap<String, ForkPoint>,
+}
+
+/// Prepare the lookups: the history reader, and where each ref of `__manifest` forked from.
+pub(super) async fn converter(run: &Run<'_>, _ready: &Ready) -> Result<Converter> {
+    let inventory = refs::inventory(run.root).await?;
+    let forks = inventory
+        .live
+        .into_iter()
+        .chain(inventory.retired)
+        .map(|r| {
+            (
+                r.native,
+                ForkPoint {
+                    parent: r.contents.parent_branch,
+                    version: r.contents.parent_version,
+                },
+            )
+        })
+        .collect();
+    Ok(Converter {
+        reader: HistoryReader::new(run.root.clone()),
+        forks,
+    })
+}
+
+impl Converter {
+    /// The record of a ref at its pinned version, read through the legacy objects, canonical.
+    pub(super) async fn record(&self, branch: &SourceBranch) -> Result<HistoryRecord> {
+        let fork_point = |native: &str| self.forks.get(native).cloned();
+        let served = self
+            .reader
+            .numeric_record(branch.native.as_deref(), branch.version, false, &fork_point)
+            .await?
+            .ok_or_else(|| Error::internal("the legacy directory is missing"))?;
+        served
+            .into_found()
+            .map_err(|e| e.within(format!("the head record of ref '{}'", branch.name())))?
+            .canonicalize()
+    }
+}
+
+/// Convert every ref that is not converted yet.
+pub(super) async fn convert_all(
+    run: &mut Run<'_>,
+    ready: &Ready,
+    _written: &Verified,
+) -> Result<(), Stop> {
+    run.options
+        .observer
+        .crossing(&Crossing::LegacyValidated)
+        .await?;
+    fence::require_alone(run, &ready.intent).await?;
+    let converter = converter(run, ready).await?;
+    let total = ready.intent.branches.len() as u64;
+    for (index, branch) in ready.intent.branches.iter().enumerate() {
+        if convert(run, ready, &converter, branch).await? {
+            run.boundary(format!("converted:{}", branch.name()));
+            run.options
+                .observer
+                .crossing(&Crossing::Converted {
+                    name: branch.name().to_string(),
+                })
+                .await?;
+        }
+        run.options.observer.progress(Progress {
+            phase: "converting branches",
+            done: index as u64 + 1,
+            total,
+        });
+    }
+    Ok(())
+}
+
+/// Convert one ref; `false` when its receipt says that it is converted already.
+async fn convert(
+    run: &Run<'_>,
+    ready: &Ready,
+    converter: &Converter,
+    branch: &SourceBranch,
+) -> Result<bool, Stop> {
+    let intent = &ready.intent;
+    let name = branch.name();
+    if let Some(native) = &branch.native {
+        let stored = refs::read_ref(run.root, native).await?;
+        if stored.is_none_or(|r| r.identifier != branch.identity) {
+            return Err(Stop::Hard(Error::internal(format!(
+                "ref '{native}' is not the incarnation that was pinned"
+            ))));
+        }
+    }
+    let head = run
+        .root
+        .open_manifest(branch.native.as_deref(), None)
+        .await?;
+    if is_completed(intent, branch, &RefState::of(&head))? {
+        return Ok(false);
+    }
+    inventory::require_source_head(branch, intent.source_format, &head)?;
+    let record = converter.record(branch).await?;
+    if let Some(planned) = &ready.planned {
+        let expected = planned
+            .census
+            .heads
+            .iter()
+            .find(|h| h.native == branch.native)
+            .map(|h| (*h.record).clone().canonicalize())
+            .transpose()?;
+        if expected.as_ref() != Some(&record) {
+            return Err(Stop::Hard(Error::internal(format!(
+                "the legacy objects give ref '{name}' another head record than the census"
+            ))));
+        }
+    }
+    let metadata = converted_metadata(run, ready, branch, &head).await?;
+    let contract = read_commit_contract(run.root, &record.commit)
+        .await?
+        .ok_or_else(|| {
+            Error::internal(format!(
+                "commit {} names no contract",
+                record.commit.graph_commit_id
+            ))
+        })?;
+    let version = head.version.saturating_add(1);
+    let state = BranchState {
+        version,
+        native: branch.native.clone(),
+        tables: record.tables.clone(),
+        head: record.commit.clone(),
+        buffer: Vec::new(),
+        replaced: Vec::new(),
+        contract: contract.head.clone(),
+        contract_texts: Some(contract),
+    };
+    let rows = batch::encode(&state.to_rows()?, metadata)?;
+    let object = format!("the conversion of ref '{name}'");
+    let staged = InsertBuilder::new(head.dataset.clone())
+        .with_params(&WriteParams {
+            mode: WriteMode::Overwrite,
+            data_storage_version: Some(LanceFileVersion::V2_2),
+            auto_cleanup: None,
+            skip_auto_cleanup: true,
+            ..WriteParams::default()
+        })
+        .execute_uncommitted(vec![rows])
+        .await
+        .map_err(|e| Error::lance(format!("{object} cannot be staged"), e))?;
+    run.options
+        .observer
+        .crossing(&Crossing::Staged {
+            name: name.to_string(),
+        })
+        .await?;
+    let committed = match run.root.commit_exact(&object, head.dataset, staged).await {
+        CommitOutcome::Landed(dataset) => ManifestVersion {
+            version: dataset.manifest().version,
+            native: branch.native.clone(),
+            dataset,
+        },
+        CommitOutcome::Lost(e) | CommitOutcome::Unknown(e) => return Err(Stop::Hard(e)),
+    };
+    validate::ref_is_converted(run, ready, branch, &record, &committed).await?;
+    Ok(true)
+}
+
+/// The metadata of the pinned source version with stamp, receipt and, on main, the same intent.
+async fn converted_metadata(
+    run: &Run<'_>,
+    ready: &Ready,
+    branch: &SourceBranch,
+    head: &ManifestVersion,
+) -> Result<std::collections::HashMap<String, String>> {
+    let pinned = match &branch.native {
+        None => ready.main.clone(),
+        Some(_) if head.version == branch.version => head.clone(),
+        Some(native) => {
+            run.root
+                .open_manifest(Some(native), Some(branch.version))
+                .await?
+        }
+    };
+    let mut metadata = pinned.dataset.schema().metadata.clone();
+    metadata.insert(STAMP_KEY.into(), CURRENT.to_string());
+    metadata.remove(PENDING_KEY);
+    if branch.native.is_none() {
+        metadata.insert(PENDING_KEY.into(), stored_intent(head, &ready.intent)?);
+    }
+    metadata.insert(
+        RECEIPT_KEY.into(),
+        BranchReceipt::of(&ready.intent, branch).to_json()?,
+    );
+    Ok(metadata)
+}
+
+/// The intent text as main carries it, so that the conversion keeps it byte for byte.
+fn stored_intent(main: &ManifestVersion, intent: &UpgradeIntent) -> Result<String> {
+    match main.metadata(PENDING_KEY) {
+        Some(text) if UpgradeIntent::parse(text).ok().as_ref() == Some(intent) => {
+            Ok(text.to_string())
+        }
+        _ => Err(Error::internal(
+            "main does not carry the intent of this upgrade",
+        )),
+    }
+}
