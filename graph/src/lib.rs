@@ -3,7 +3,7 @@
 //! Folders are nouns of the format (`docs/format/`): [`store`] is the one handle every byte goes
 //! through, [`stamp`] the guard, [`refs`] native branches and their retirement, [`manifest`] the rows of
 //! `__manifest`, [`history`] the objects under `__history/`, [`table`] the table datasets at their pins,
-//! [`schema`] the schema language and its contract. Stamps below 14 are refused here and read in the
+//! [`schema`] the schema language and its contract, [`view`] what a reader sees. Stamps below 14 are refused here and read in the
 //! `legacy` crate.
 
 pub mod digest;
@@ -17,5 +17,6 @@ pub mod stamp;
 pub mod store;
 pub mod table;
 pub mod ulids;
+pub mod view;
 
 pub use error::{Error, Result};

@@ -1,0 +1,64 @@
+//! A progress bar on stderr: only on a terminal, and only for what takes more than two seconds.
+
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use upgrade::{Observer, Progress};
+
+/// Silent for this long.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Draws the progress of an upgrade.
+pub struct Bar {
+    started: Instant,
+    bar: ProgressBar,
+    phase: Mutex<&'static str>,
+}
+
+impl Bar {
+    /// A bar that is silent with `quiet`, and when stderr is no terminal.
+    pub fn new(quiet: bool) -> Self {
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
+        if let Ok(style) = ProgressStyle::with_template("{msg:28} {wide_bar} {pos}/{len} {elapsed}") {
+            bar.set_style(style);
+        }
+        if !quiet {
+            let late = bar.clone();
+            tokio::spawn(async move {
+                tokio::time::sleep(PATIENCE).await;
+                if !late.is_finished() {
+                    // Draws nothing where stderr is no terminal.
+                    late.set_draw_target(ProgressDrawTarget::stderr());
+                }
+            });
+        }
+        Self {
+            started: Instant::now(),
+            bar,
+            phase: Mutex::new(""),
+        }
+    }
+
+    /// Remove the bar.
+    pub fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+impl Observer for Bar {
+    fn progress(&self, progress: Progress) {
+        if let Ok(mut phase) = self.phase.lock()
+            && *phase != progress.phase
+        {
+            *phase = progress.phase;
+            self.bar.set_message(progress.phase);
+            self.bar.reset_elapsed();
+        }
+        self.bar.set_length(progress.total);
+        self.bar.set_position(progress.done);
+        if self.started.elapsed() >= PATIENCE {
+            self.bar.tick();
+        }
+    }
+}
