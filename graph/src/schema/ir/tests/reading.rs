@@ -182,6 +182,19 @@ fn a_hash_in_the_older_float_spelling_is_accepted() {
     assert!(!small.matches_hash(&small.ir_hash().to_uppercase()));
 }
 
+/// serde_json's default number parser is off by one unit in the last place for a tenth of all doubles; its
+/// feature `float_roundtrip` makes it exact. Without it a bound like this one reads back as another
+/// value and the contract is refused for its hash.
+#[test]
+#[ignore = "needs the feature float_roundtrip of serde_json"]
+fn bounds_of_seventeen_digits_survive_the_text() {
+    let ir = initial(
+        "node A { p: F64 @range(p, 907.3038322028689..) }",
+        Vintage::Legacy,
+    );
+    assert_eq!(SchemaIr::parse(&ir.pretty()).unwrap(), ir);
+}
+
 #[test]
 fn deep_nesting_is_an_error_and_not_a_stack_overflow() {
     for opening in ["[", "{\"a\":", "{\"ir_version\":2,\"nodes\":["] {
