@@ -1,289 +1,20 @@
-//! The Arrow columns of an extent, and rows to columns and back (`docs/format/history.md` 3.1 to 3.3).
-//!
-//! `tables` comes first in the file so that the lineage columns lie next to the footer. Children of the
-//! packed `record` are never null in Arrow: a logical null is a filler value with its bit set in
-//! `present`.
+//! Columns to records, with every check of a row (`docs/format/history.md` 3.2 and 3.3).
 
-use std::sync::{Arc, LazyLock};
-
-use arrow_array::builder::StringBuilder;
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
 use arrow_array::{
-    Array, ArrayRef, Int64Array, ListArray, RecordBatch, StringArray, StructArray, UInt32Array,
-    UInt64Array,
+    Array, ArrayRef, Int64Array, RecordBatch, StringArray, StructArray, UInt32Array, UInt64Array,
 };
-use arrow_buffer::OffsetBuffer;
-use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
 
+use super::{COMMIT_ID, RECORD, RECORD_FIELDS, TABLES};
 use crate::error::{Error, Result};
 use crate::model::{
     Commit, ContractHead, HistoryRecord, Pin, PinMetadata, TableIdentity, TableRow, TableState,
 };
 
-/// The three columns in file order.
-pub(super) const TABLES: &str = "tables";
-/// Commit id column.
-pub(super) const COMMIT_ID: &str = "graph_commit_id";
-/// Packed commit column.
-pub(super) const RECORD: &str = "record";
-
-fn text(name: &str, nullable: bool) -> Field {
-    Field::new(name, DataType::Utf8, nullable)
-}
-
-fn number(name: &str, nullable: bool) -> Field {
-    Field::new(name, DataType::UInt64, nullable)
-}
-
-static TABLE_FIELDS: LazyLock<Fields> = LazyLock::new(|| {
-    Fields::from(vec![
-        text("location", false),
-        text("metadata", true),
-        text("table_key", false),
-        number("stable_table_id", false),
-        number("table_incarnation_id", false),
-        number("table_version", true),
-        text("table_branch", true),
-        number("row_count", true),
-        number("manifest_version", true),
-        number("dropped_at", true),
-    ])
-});
-
-static RECORD_FIELDS: LazyLock<Fields> = LazyLock::new(|| {
-    Fields::from(vec![
-        text("graph_branch", false),
-        text("native_branch", false),
-        number("graph_manifest_version", false),
-        number("generation", false),
-        text("parent_commit_id", false),
-        text("merged_parent_commit_id", false),
-        text("actor_id", false),
-        Field::new("created_at", DataType::Int64, false),
-        text("schema_ir_hash", false),
-        number("schema_identity_version", false),
-        text("schema_identity_domain", false),
-        text("schema_content_hash", false),
-        Field::new("present", DataType::UInt32, false),
-    ])
-});
-
-static SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
-    let item = Field::new("item", DataType::Struct(TABLE_FIELDS.clone()), false);
-    let record = Field::new(RECORD, DataType::Struct(RECORD_FIELDS.clone()), false)
-        .with_metadata([("lance-encoding:packed".to_string(), "true".to_string())].into());
-    Arc::new(Schema::new(vec![
-        Field::new(TABLES, DataType::List(Arc::new(item)), false),
-        text(COMMIT_ID, false),
-        record,
-    ]))
-});
-
-/// The schema of every extent, columns in file order.
-pub(super) fn schema() -> &'static SchemaRef {
-    &SCHEMA
-}
-
-/// Whether two types agree in everything but field metadata.
-fn same_type(a: &DataType, b: &DataType) -> bool {
-    match (a, b) {
-        (DataType::Struct(a), DataType::Struct(b)) => same_fields(a, b),
-        (DataType::List(a), DataType::List(b)) => same_field(a, b),
-        _ => a == b,
-    }
-}
-
-fn same_field(a: &Field, b: &Field) -> bool {
-    a.name() == b.name()
-        && a.is_nullable() == b.is_nullable()
-        && same_type(a.data_type(), b.data_type())
-}
-
-fn same_fields(a: &Fields, b: &Fields) -> bool {
-    a.len() == b.len() && a.iter().zip(b.iter()).all(|(a, b)| same_field(a, b))
-}
-
-/// Require the schema of a stored file to be [`schema`], field metadata aside.
-pub(super) fn check_schema(object: &str, stored: &Schema) -> Result<()> {
-    if same_fields(stored.fields(), SCHEMA.fields()) {
-        return Ok(());
-    }
-    let columns: Vec<String> = stored
-        .fields()
-        .iter()
-        .map(|f| {
-            format!(
-                "{} {}{}",
-                f.name(),
-                f.data_type(),
-                if f.is_nullable() { "?" } else { "" }
-            )
-        })
-        .collect();
-    Err(Error::internal(format!(
-        "{object} does not have the columns of an extent but: {}",
-        columns.join(", ")
-    )))
-}
-
-fn strings<'a>(values: impl Iterator<Item = Option<&'a str>> + Clone) -> ArrayRef {
-    // Sized first: a grown builder keeps up to twice the bytes, which would count against the fit test.
-    let (mut count, mut bytes) = (0, 0);
-    for value in values.clone() {
-        count += 1;
-        bytes += value.map_or(0, str::len);
-    }
-    let mut builder = StringBuilder::with_capacity(count, bytes);
-    values.for_each(|v| builder.append_option(v));
-    Arc::new(builder.finish())
-}
-
-fn numbers(values: impl Iterator<Item = Option<u64>>) -> ArrayRef {
-    Arc::new(UInt64Array::from(values.collect::<Vec<_>>()))
-}
-
-fn batch_error(e: arrow_schema::ArrowError) -> Error {
-    Error::internal(format!("history records do not form a batch: {e}"))
-}
-
-/// Build the one batch of an extent. The records are taken as they are; canonical order is the
-/// caller's.
-pub(super) fn to_batch(records: &[&HistoryRecord]) -> Result<RecordBatch> {
-    for record in records {
-        record.commit.check()?;
-    }
-    let ids = strings(
-        records
-            .iter()
-            .map(|r| Some(r.commit.graph_commit_id.as_str())),
-    );
-    let columns: Vec<ArrayRef> = vec![tables_column(records)?, ids, record_column(records)?];
-    RecordBatch::try_new(SCHEMA.clone(), columns).map_err(batch_error)
-}
-
-fn record_column(records: &[&HistoryRecord]) -> Result<ArrayRef> {
-    fn filled<'a>(
-        records: &'a [&'a HistoryRecord],
-        get: impl Fn(&'a Commit) -> Option<&'a str> + Clone + 'a,
-    ) -> ArrayRef {
-        strings(
-            records
-                .iter()
-                .map(move |r| Some(get(&r.commit).unwrap_or_default())),
-        )
-    }
-    let plain = |get: fn(&Commit) -> u64| -> ArrayRef {
-        Arc::new(UInt64Array::from_iter_values(
-            records.iter().map(|r| get(&r.commit)),
-        ))
-    };
-    let created: ArrayRef = Arc::new(Int64Array::from_iter_values(
-        records.iter().map(|r| r.commit.created_at),
-    ));
-    let present: ArrayRef = Arc::new(UInt32Array::from_iter_values(
-        records.iter().map(|r| null_mask(&r.commit)),
-    ));
-    let children = vec![
-        filled(records, |c| c.graph_branch.as_deref()),
-        filled(records, |c| c.native_branch.as_deref()),
-        plain(|c| c.graph_manifest_version),
-        plain(|c| c.generation),
-        filled(records, |c| c.parent_commit_id.as_deref()),
-        filled(records, |c| c.merged_parent_commit_id.as_deref()),
-        filled(records, |c| c.actor_id.as_deref()),
-        created,
-        filled(records, |c| {
-            c.schema_contract
-                .as_ref()
-                .map(|h| h.schema_ir_hash.as_str())
-        }),
-        plain(|c| {
-            c.schema_contract
-                .as_ref()
-                .map_or(0, |h| u64::from(h.schema_identity_version))
-        }),
-        filled(records, |c| {
-            c.schema_contract
-                .as_ref()
-                .map(|h| h.schema_identity_domain.as_str())
-        }),
-        filled(records, |c| c.schema_content_hash.as_deref()),
-        present,
-    ];
-    let array = StructArray::try_new(RECORD_FIELDS.clone(), children, None).map_err(batch_error)?;
-    Ok(Arc::new(array))
-}
-
-/// `present`: bit *i* set means that field *i* of 3.2 is null.
-pub(super) fn null_mask(commit: &Commit) -> u32 {
-    let no_contract = commit.schema_contract.is_none();
-    [
-        (0, commit.graph_branch.is_none()),
-        (1, commit.native_branch.is_none()),
-        (4, commit.parent_commit_id.is_none()),
-        (5, commit.merged_parent_commit_id.is_none()),
-        (6, commit.actor_id.is_none()),
-        (8, no_contract),
-        (9, no_contract),
-        (10, no_contract),
-        (11, commit.schema_content_hash.is_none()),
-    ]
-    .iter()
-    .filter(|(_, null)| *null)
-    .fold(0, |mask, (bit, _)| mask | 1 << bit)
-}
-
-fn tables_column(records: &[&HistoryRecord]) -> Result<ArrayRef> {
-    let rows: Vec<&TableRow> = records.iter().flat_map(|r| r.tables.iter()).collect();
-    if i32::try_from(rows.len()).is_err() {
-        return Err(Error::limit(
-            "the number of table rows in one extent",
-            i32::MAX as u64,
-            rows.len() as u64,
-        ));
-    }
-    let metadata: Vec<Option<String>> = rows
-        .iter()
-        .map(|r| r.state.pin().map(|p| p.metadata.to_json()))
-        .collect();
-    let pin = |get: fn(&Pin) -> u64| numbers(rows.iter().map(move |r| r.state.pin().map(get)));
-    let children = vec![
-        strings(rows.iter().map(|r| Some(r.table_path.as_str()))),
-        strings(metadata.iter().map(Option::as_deref)),
-        strings(rows.iter().map(|r| Some(r.table_key.as_str()))),
-        numbers(rows.iter().map(|r| Some(r.identity.stable_table_id))),
-        numbers(rows.iter().map(|r| Some(r.identity.table_incarnation_id))),
-        numbers(rows.iter().map(|r| match &r.state {
-            TableState::Registered => None,
-            TableState::Pinned(pin) => Some(pin.table_version),
-            TableState::Dropped { sealed_version, .. } => Some(*sealed_version),
-        })),
-        strings(
-            rows.iter()
-                .map(|r| r.state.pin().and_then(|p| p.table_branch.as_deref())),
-        ),
-        pin(|p| p.row_count),
-        pin(|p| p.manifest_version),
-        numbers(rows.iter().map(|r| match &r.state {
-            TableState::Dropped { dropped_at, .. } => Some(*dropped_at),
-            TableState::Registered | TableState::Pinned(_) => None,
-        })),
-    ];
-    let items = StructArray::try_new(TABLE_FIELDS.clone(), children, None).map_err(batch_error)?;
-    let item = Arc::new(Field::new(
-        "item",
-        DataType::Struct(TABLE_FIELDS.clone()),
-        false,
-    ));
-    let offsets = OffsetBuffer::from_lengths(records.iter().map(|r| r.tables.len()));
-    let list = ListArray::try_new(item, offsets, Arc::new(items), None).map_err(batch_error)?;
-    Ok(Arc::new(list))
-}
-
 /// Check offsets and UTF-8 of a decoded batch. Lance builds its arrays unchecked, and reading a text of
 /// an unchecked array trusts its offsets.
-pub(super) fn validate(object: &str, batch: &RecordBatch) -> Result<()> {
+pub(in super::super) fn validate(object: &str, batch: &RecordBatch) -> Result<()> {
     for column in batch.columns() {
         column
             .to_data()
@@ -356,7 +87,7 @@ fn require_no_nulls(object: &str, array: &StructArray, required: &[usize]) -> Re
 }
 
 /// The commits of a decoded batch, with the row rules of 3.2.
-pub(super) fn commits(object: &str, batch: &RecordBatch) -> Result<Vec<Commit>> {
+pub(in super::super) fn commits(object: &str, batch: &RecordBatch) -> Result<Vec<Commit>> {
     let bad = |name: &str| Error::internal(format!("{object}: column {name} has another type"));
     let ids = column(object, batch, COMMIT_ID)?
         .as_string_opt::<i32>()
@@ -466,7 +197,7 @@ fn contract(
 }
 
 /// The records of a decoded batch, tables in stored order, with the rules of 3.2 and 3.3.
-pub(super) fn records(object: &str, batch: &RecordBatch) -> Result<Vec<HistoryRecord>> {
+pub(in super::super) fn records(object: &str, batch: &RecordBatch) -> Result<Vec<HistoryRecord>> {
     let commits = commits(object, batch)?;
     let bad = || Error::internal(format!("{object}: column {TABLES} has another type"));
     let list = column(object, batch, TABLES)?
