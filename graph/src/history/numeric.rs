@@ -52,8 +52,14 @@ impl<C> Served<C> {
 
 /// One step of the walk.
 enum Step {
-    Done(Served<Commit>),
+    Done(Box<Served<Commit>>),
     On(Option<String>, u64),
+}
+
+impl Step {
+    fn done(served: Served<Commit>) -> Self {
+        Self::Done(Box::new(served))
+    }
 }
 
 impl HistoryReader {
@@ -85,15 +91,16 @@ impl HistoryReader {
                 .numeric_step(at.as_deref(), upto, first, fork_point)
                 .await?
             {
-                Step::Done(Served::Exact(commit)) => {
-                    let exact = first.is_some() && commit.graph_manifest_version == version;
-                    return Ok(Some(if exact {
+                Step::Done(served) => {
+                    return Ok(Some(match *served {
                         Served::Exact(commit)
-                    } else {
-                        Served::Nearest(commit)
+                            if first.is_none() || commit.graph_manifest_version != version =>
+                        {
+                            Served::Nearest(commit)
+                        }
+                        other => other,
                     }));
                 }
-                Step::Done(other) => return Ok(Some(other)),
                 Step::On(parent, bound) => {
                     (at, upto) = (parent, upto.min(bound));
                     first = None;
@@ -173,7 +180,7 @@ impl HistoryReader {
             && first == Some(true)
             && upto.saturating_sub(writer.head_version) <= FENCED_VERSIONS;
         if upto > writer.head_version && !converted {
-            return Ok(Step::Done(Served::NotFound(format!(
+            return Ok(Step::done(Served::NotFound(format!(
                 "version {upto} of '{name}' lies above version {}, the last the legacy area records",
                 writer.head_version
             ))));
@@ -183,11 +190,11 @@ impl HistoryReader {
             if let Some(directory) = directory
                 && let Some(commit) = self.writer_commit_at(&directory, writer, upto).await?
             {
-                return Ok(Step::Done(Served::Exact(commit)));
+                return Ok(Step::done(Served::Exact(commit)));
             }
         }
         Ok(if main {
-            Step::Done(Served::PreGenesis)
+            Step::done(Served::PreGenesis)
         } else {
             Step::On(writer.parent.clone(), writer.parent_version)
         })
@@ -210,11 +217,14 @@ impl HistoryReader {
             && let Some(directory) = self.directory().await?
             && let Some(commit) = self.writer_commit_at(&directory, orphan, upto).await?
         {
-            return Ok(Step::Done(Served::Exact(commit)));
+            return Ok(Step::done(Served::Exact(commit)));
         }
-        Ok(Step::Done(Served::NotFound(format!(
+        Ok(Step::done(Served::NotFound(format!(
             "nothing of version {upto} of '{name}' is left: the ref is gone and the legacy area \
              records no commit of it"
         ))))
     }
 }
+
+#[cfg(test)]
+mod tests;

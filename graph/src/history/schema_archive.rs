@@ -83,3 +83,51 @@ pub async fn create_archive(root: &Root, contract: &Contract) -> Result<String> 
         .map_err(limit_as_internal)?;
     Ok(content_hash)
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+    use super::*;
+    use crate::history::testing::{A1, SCHEMA, commit, root};
+
+    fn example() -> Contract {
+        Contract {
+            head: commit(A1, 1, None).schema_contract.unwrap(),
+            source: "node A {}\n".into(),
+            ir: "{}".into(),
+        }
+    }
+
+    fn internal<T: std::fmt::Debug>(result: Result<T>, part: &str) {
+        match result {
+            Err(Error::Internal(message)) if message.contains(part) => {}
+            other => panic!("expected an internal error with '{part}': {other:?}"),
+        }
+    }
+
+    #[tokio::test]
+    async fn the_example_is_archived_and_read() {
+        let (dir, root) = root().await;
+        let contract = example();
+        assert_eq!(contract.encode().unwrap().len(), 128);
+        let mut naming = commit(A1, 1, None);
+        internal(read_commit_contract(&root, &naming).await, "is missing");
+        assert_eq!(create_archive(&root, &contract).await.unwrap(), SCHEMA);
+        assert_eq!(create_archive(&root, &contract).await.unwrap(), SCHEMA);
+        let found = read_commit_contract(&root, &naming).await.unwrap();
+        assert_eq!(found.as_ref(), Some(&contract));
+        if let Some(head) = &mut naming.schema_contract {
+            head.schema_identity_version = 2;
+        }
+        internal(read_commit_contract(&root, &naming).await, "expected");
+        (naming.schema_contract, naming.schema_content_hash) = (None, None);
+        assert_eq!(read_commit_contract(&root, &naming).await.unwrap(), None);
+        for bad in ["", "../x", &SCHEMA.to_uppercase()] {
+            internal(read_contract(&root, bad).await, "not a schema content hash");
+        }
+        let path = dir.path().join(archive_key(SCHEMA).unwrap());
+        std::fs::write(path, b"OGSC0001").unwrap();
+        internal(read_contract(&root, SCHEMA).await, "damaged");
+        internal(create_archive(&root, &contract).await, "other content");
+    }
+}
