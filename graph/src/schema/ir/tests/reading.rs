@@ -186,7 +186,6 @@ fn a_hash_in_the_older_float_spelling_is_accepted() {
 /// feature `float_roundtrip` makes it exact. Without it a bound like this one reads back as another
 /// value and the contract is refused for its hash.
 #[test]
-#[ignore = "needs the feature float_roundtrip of serde_json"]
 fn bounds_of_seventeen_digits_survive_the_text() {
     let ir = initial(
         "node A { p: F64 @range(p, 907.3038322028689..) }",
