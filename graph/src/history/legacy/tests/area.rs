@@ -158,3 +158,27 @@ async fn verification_finds_every_difference() {
     .unwrap();
     internal("directory").await;
 }
+
+#[tokio::test]
+async fn only_archives_may_stand_before_the_fence() {
+    let (dir, root) = root().await;
+    assert!(foreign_objects(&root).await.unwrap().is_empty());
+    let schemas = dir.path().join("__history/schemas");
+    std::fs::create_dir_all(&schemas).unwrap();
+    let archive = format!("{}.schema", "0a".repeat(32));
+    std::fs::write(schemas.join(&archive), b"x").unwrap();
+    std::fs::write(
+        schemas.join(format!("{archive}.tmp.{}", "0a".repeat(16))),
+        b"x",
+    )
+    .unwrap();
+    assert!(foreign_objects(&root).await.unwrap().is_empty());
+    for n in 10..40 {
+        std::fs::write(schemas.join(format!("note{n}")), b"x").unwrap();
+    }
+    write_example(&root).await;
+    let named = foreign_objects(&root).await.unwrap();
+    assert_eq!(named.len(), 20);
+    assert_eq!(named[0], "legacy/data/00000000.lance");
+    assert_eq!(named[19], "schemas/note24");
+}
