@@ -7,7 +7,7 @@ use ::graph::Result;
 use ::graph::history::legacy::{Chain, ChainKind};
 use ::graph::model::measure::record_bytes;
 use ::graph::store::Root;
-use legacy::SourceContract;
+use legacy::{SchemaReader, SourceContract};
 
 use crate::chains::{self, Census, CensusHead};
 use crate::counts::Counts;
@@ -60,6 +60,7 @@ async fn steps(
     };
     let fallbacks = fallbacks(&heads);
     let mut meter = Meter::new(limits.snapshot_bytes);
+    let mut schemas = SchemaReader::default();
     let mut read = 0;
     progress(Progress::Versions {
         read,
@@ -68,7 +69,14 @@ async fn steps(
     let mut folded = Vec::with_capacity(heads.len());
     for ((head, versions), fallback) in heads.iter().zip(&listed.versions).zip(&fallbacks) {
         let one = reading
-            .fold(head, versions, fallback.clone(), &mut meter, &mut read)
+            .fold(
+                head,
+                versions,
+                fallback.clone(),
+                &mut schemas,
+                &mut meter,
+                &mut read,
+            )
             .await?;
         folded.push(one);
     }

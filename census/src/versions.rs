@@ -4,9 +4,9 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use ::graph::store::{MANIFEST_DIR, Root};
-use futures::{StreamExt as _, TryStreamExt as _};
-use legacy::{LegacySource, Role, SourceContract, VersionSchema};
+use ::graph::store::{MANIFEST_DIR, ManifestVersion, Root};
+use futures::future::join_all;
+use legacy::{AdmittedStamp, LegacySource, Role, SchemaReader, SourceContract};
 
 use crate::cells::{cells, dated};
 use crate::finding::{Finding, FindingCode, Stop, label, listed};
@@ -115,6 +115,7 @@ impl Reading<'_> {
         head: &Head,
         versions: &[u64],
         fallback: Option<Arc<SourceContract>>,
+        schemas: &mut SchemaReader,
         meter: &mut Meter,
         read: &mut u64,
     ) -> Result<Folded, Stop> {
@@ -125,36 +126,61 @@ impl Reading<'_> {
         } else {
             versions
         };
-        let mut schemas = futures::stream::iter(wanted.iter().copied())
-            .map(|version| async move {
-                let schema = self.version(head.native(), version).await?;
-                Ok::<_, Stop>((version, schema))
-            })
-            .buffered(READS_AT_ONCE);
-        while let Some((version, schema)) = schemas.try_next().await? {
-            if versions.is_empty() {
-                fold.fresh_fork(schema, meter)?;
-            } else {
-                fold.version(version, schema, meter)?;
+        for group in wanted.chunks(READS_AT_ONCE) {
+            let (admitted, refused) = self.open(head.native(), group).await;
+            let (found, failed) = schemas.read(&admitted).await;
+            for (version, schema) in group.iter().zip(found) {
+                if versions.is_empty() {
+                    fold.fresh_fork(schema, meter)?;
+                } else {
+                    fold.version(*version, schema, meter)?;
+                }
+                *read += 1;
+                (self.progress)(Progress::Versions {
+                    read: *read,
+                    total: self.total,
+                });
             }
-            *read += 1;
-            (self.progress)(Progress::Versions {
-                read: *read,
-                total: self.total,
-            });
+            // What stopped the group comes after the versions before it, as if they were read singly.
+            match (failed, refused) {
+                (Some(error), _) => return Err(error.into()),
+                (None, Some(stop)) => return Err(stop),
+                (None, None) => {}
+            }
         }
         Ok(fold.finish())
     }
 
-    async fn version(&self, native: Option<&str>, number: u64) -> Result<VersionSchema, Stop> {
+    /// Open and admit a group, up to the first version that cannot be.
+    async fn open(
+        &self,
+        native: Option<&str>,
+        group: &[u64],
+    ) -> (Vec<(ManifestVersion, AdmittedStamp)>, Option<Stop>) {
+        let mut admitted = Vec::with_capacity(group.len());
+        for opened in join_all(group.iter().map(|number| self.admit(native, *number))).await {
+            match opened {
+                Ok(version) => admitted.push(version),
+                Err(stop) => return (admitted, Some(stop)),
+            }
+        }
+        (admitted, None)
+    }
+
+    async fn admit(
+        &self,
+        native: Option<&str>,
+        number: u64,
+    ) -> Result<(ManifestVersion, AdmittedStamp), Stop> {
         let version = self.root.open_manifest(native, Some(number)).await?;
-        let stamp = self.source.admit(&version, Role::Retained).map_err(|why| {
-            Finding::unsupported(format!(
+        match self.source.admit(&version, Role::Retained) {
+            Ok(stamp) => Ok((version, stamp)),
+            Err(why) => Err(Finding::unsupported(format!(
                 "version {number} of {} cannot be read: {why}",
                 label(native)
             ))
-        })?;
-        Ok(self.source.version_schema(&version, stamp).await?)
+            .into()),
+        }
     }
 }
 

@@ -5,8 +5,10 @@ mod common;
 
 use census::FindingCode;
 use fixtures::contract::Vintage;
+use fixtures::fault_store::{FaultStore, Kind, seen_uri};
 use fixtures::fixture_s::contract_s;
 use fixtures::legacy_writer::{CommitSpec, Layout, LegacyRoot, Publish, RootSpec, Route};
+use graph::store::{Root, RootOptions};
 use tempfile::TempDir;
 
 /// A root of release 0.9.0: versions 1 (genesis) and 2 (config) unstamped, 3 stamped 6, then a load.
@@ -101,5 +103,39 @@ async fn an_unstamped_version_above_two_is_refused() {
     assert!(
         message.contains(&format!("version {unstamped} of main")) && message.contains("no stamp"),
         "{message}"
+    );
+}
+
+/// Versions share their fragments, and a fragment is read once however many versions show it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn reads_grow_with_the_history_and_not_with_its_square() {
+    let (_folder, mut root) = born_unstamped().await;
+    root.run_route(Route::TO_7, &[]).await.unwrap();
+    root.run_route(Route::TO_8, &[]).await.unwrap();
+    for _ in 0..30 {
+        root.publish(None, Publish::committed(CommitSpec::by("ada")))
+            .await
+            .unwrap();
+    }
+    let store = FaultStore::new();
+    let options = RootOptions {
+        wrapper: Some(store.wrapper()),
+    };
+    let seen = Root::open(&seen_uri(root.path()), options).await.unwrap();
+    let (input, _) = common::input(&seen).await;
+    store.reset();
+    let census = common::take(&seen, &input).await.unwrap().unwrap();
+    assert_eq!(census.counts.legacy_commits, 32);
+    let reads = store
+        .requests()
+        .iter()
+        .filter(|r| r.kind == Kind::Get && r.path.contains("__manifest/data/"))
+        .count() as u64;
+    // Each version brings one data file and changes the deletions of another; Lance looks at the first
+    // one of every version it opens. Reading whole versions would take more than 500 reads.
+    let versions = census.counts.census_reads;
+    assert!(
+        reads <= 6 * versions,
+        "{reads} reads of data files for {versions} versions"
     );
 }

@@ -14,24 +14,21 @@ use graph::store::ManifestVersion;
 use crate::admission::AdmittedStamp;
 use crate::contract::SourceContract;
 use crate::row::{LegacyCommit, Registration, Row};
-use crate::scan::{Projection, fold_rows};
+use crate::scan::{Scan, fold_rows};
 
 /// All logical columns; the flat `base_objects` is never read.
-const COLUMNS: Projection = Projection {
-    flat: &[
-        "object_id",
-        "object_type",
-        "location",
-        "metadata",
-        "table_key",
-        "stable_table_id",
-        "table_incarnation_id",
-        "table_version",
-        "table_branch",
-        "row_count",
-    ],
-    filter: None,
-};
+const COLUMNS: &[&str] = &[
+    "object_id",
+    "object_type",
+    "location",
+    "metadata",
+    "table_key",
+    "stable_table_id",
+    "table_incarnation_id",
+    "table_version",
+    "table_branch",
+    "row_count",
+];
 
 /// Everything a head holds, by kind.
 #[derive(Debug, Clone, Default)]
@@ -73,10 +70,17 @@ pub(crate) async fn scan(version: &ManifestVersion, stamp: AdmittedStamp) -> Res
         },
         ..Partial::default()
     };
-    fold_rows(version, stamp.shape(), COLUMNS, partial, Partial::add)
-        .await?
-        .finish()
-        .map_err(|why| graph::Error::internal(format!("{}: {why}", version.describe())))
+    let whole = Scan {
+        flat: COLUMNS,
+        filter: None,
+        fragments: None,
+    };
+    fold_rows(version, stamp.shape(), whole, partial, |partial, _, row| {
+        partial.add(row)
+    })
+    .await?
+    .finish()
+    .map_err(|why| graph::Error::internal(format!("{}: {why}", version.describe())))
 }
 
 impl HeadScan {

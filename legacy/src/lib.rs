@@ -27,4 +27,4 @@ pub use root_objects::{RootContract, RootRefusal, TablesDiffer};
 pub use row::{LegacyCommit, Registration};
 pub use shape::Shape;
 pub use source::LegacySource;
-pub use version_schema::VersionSchema;
+pub use version_schema::{SchemaReader, VersionSchema};

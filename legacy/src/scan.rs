@@ -5,6 +5,8 @@ use arrow_array::{Array, RecordBatch, StringArray, UInt64Array};
 use futures::StreamExt as _;
 use graph::store::{ManifestVersion, guarded};
 use graph::{Error, Result};
+use lance_core::ROW_ADDR;
+use lance_table::format::Fragment;
 
 use crate::row::{LogicalRow, Row};
 use crate::shape::Shape;
@@ -13,26 +15,29 @@ use crate::shape::Shape;
 const BATCH_ROWS: usize = 1024;
 
 /// What one read takes from a version.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Projection {
+#[derive(Debug, Clone)]
+pub(crate) struct Scan {
     /// Columns of the flat shape.
     pub flat: &'static [&'static str],
     /// SQL over `object_type`.
     pub filter: Option<&'static str>,
+    /// Only these fragments, telling rows apart by fragment; all of them when `None`.
+    pub fragments: Option<Vec<Fragment>>,
 }
 
-/// Fold every row of a version, in no particular order, into `state`. A row that cannot be decoded or
-/// that `step` refuses is [`Error::Internal`] naming its key and the version.
+/// Fold every row of a version, in no particular order, into `state`. `step` also gets the id of the
+/// row's fragment, 0 unless the scan asks for fragments. A row that cannot be decoded or that `step`
+/// refuses is [`Error::Internal`] naming its key and the version.
 pub(crate) async fn fold_rows<S, F>(
     version: &ManifestVersion,
     shape: Shape,
-    projection: Projection,
+    scan: Scan,
     state: S,
     step: F,
 ) -> Result<S>
 where
     S: Send + 'static,
-    F: Fn(&mut S, Row) -> std::result::Result<(), String> + Send + 'static,
+    F: Fn(&mut S, u64, Row) -> std::result::Result<(), String> + Send + 'static,
 {
     let object = version.describe();
     if shape != Shape::Flat {
@@ -44,10 +49,14 @@ where
     guarded(&object, async move {
         let failed = |e: lance::Error| Error::lance(format!("cannot scan {context}"), e);
         let mut scanner = dataset.scan();
-        scanner.project(projection.flat).map_err(failed)?;
+        scanner.project(scan.flat).map_err(failed)?;
         scanner.batch_size(BATCH_ROWS);
-        if let Some(filter) = projection.filter {
+        if let Some(filter) = scan.filter {
             scanner.filter(filter).map_err(failed)?;
+        }
+        if let Some(fragments) = scan.fragments {
+            scanner.with_fragments(fragments);
+            scanner.with_row_address();
         }
         let mut stream = scanner.try_into_stream().await.map_err(failed)?;
         let mut state = state;
@@ -60,7 +69,7 @@ where
                     .row(at)
                     .and_then(|row| {
                         row.decode()
-                            .and_then(|row| step(&mut state, row))
+                            .and_then(|decoded| step(&mut state, columns.fragment(at), decoded))
                             .map_err(|why| format!("row '{}': {why}", row.object_id))
                     })
                     .map_err(|why| Error::internal(format!("{context}: {why}")))?;
@@ -83,6 +92,7 @@ struct Columns<'a> {
     table_version: Option<&'a UInt64Array>,
     table_branch: Option<&'a StringArray>,
     row_count: Option<&'a UInt64Array>,
+    address: Option<&'a UInt64Array>,
 }
 
 fn column<'a, A: Array + 'static>(
@@ -118,7 +128,13 @@ impl<'a> Columns<'a> {
             table_version: column(batch, "table_version")?,
             table_branch: column(batch, "table_branch")?,
             row_count: column(batch, "row_count")?,
+            address: column(batch, ROW_ADDR)?,
         })
+    }
+
+    /// The fragment of a row: the upper half of its address.
+    fn fragment(&self, at: usize) -> u64 {
+        self.address.map_or(0, |a| a.value(at) >> 32)
     }
 
     fn row(&self, at: usize) -> std::result::Result<LogicalRow<'a>, String> {

@@ -8,7 +8,6 @@ use graph::store::ManifestVersion;
 use crate::admission::{AdmittedStamp, Candidate, RefusalReason, Role, admit};
 use crate::contract::SourceContract;
 use crate::head_scan::{self, HeadScan};
-use crate::version_schema::{self, VersionSchema};
 
 /// A source that can be converted. Readers ask it instead of comparing stamps.
 #[derive(Debug, Clone)]
@@ -61,14 +60,5 @@ impl LegacySource {
                 scan.contract = Some(contract.clone());
             }
         }
-    }
-
-    /// Read the registrations and the contract row of a retained version (6.3).
-    pub async fn version_schema(
-        &self,
-        version: &ManifestVersion,
-        stamp: AdmittedStamp,
-    ) -> Result<VersionSchema> {
-        version_schema::read(version, stamp).await
     }
 }
