@@ -1,0 +1,6 @@
+//! What the tests share.
+
+pub mod roots;
+pub mod run;
+pub mod serve;
+pub mod source;
