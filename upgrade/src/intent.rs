@@ -213,7 +213,8 @@ impl UpgradeIntent {
 
     /// The attempt as a ULID, in the canonical spelling validation leaves possible.
     pub fn attempt_ulid(&self) -> Option<ulid::Ulid> {
-        ulids::parse_canonical(&self.attempt).or_else(|| ulid::Ulid::from_string(&self.attempt).ok())
+        ulids::parse_canonical(&self.attempt)
+            .or_else(|| ulid::Ulid::from_string(&self.attempt).ok())
     }
 }
 
@@ -290,7 +291,9 @@ pub(crate) mod tests {
         type Change = fn(&mut Value);
         let cases: [(&str, Change); 19] = [
             ("protocol 5", |v| v["protocol"] = json!(5)),
-            ("layout version 2", |v| v["legacy"]["layout"]["version"] = json!(2)),
+            ("layout version 2", |v| {
+                v["legacy"]["layout"]["version"] = json!(2)
+            }),
             ("stamp 10", |v| v["source_format"] = json!(10)),
             ("to 13", |v| v["target_format"] = json!(13)),
             ("missing field", |v| {
@@ -301,24 +304,32 @@ pub(crate) mod tests {
             ("names no schema contract", |v| {
                 v.as_object_mut().unwrap().remove("schema_contract");
             }),
-            ("another graph identity", |v| v["graph_identity"] = json!("x")),
+            ("another graph identity", |v| {
+                v["graph_identity"] = json!("x")
+            }),
             ("identity version 0", |v| {
                 v["schema_contract"]["identity"]["schema_identity_version"] = json!(0);
             }),
             ("sha256:", |v| {
                 v["schema_contract"]["identity"]["schema_ir_hash"] = json!("abc");
             }),
-            ("64 hex digits", |v| v["schema_contract"]["ir_sha256"] = json!("zz")),
+            ("64 hex digits", |v| {
+                v["schema_contract"]["ir_sha256"] = json!("zz")
+            }),
             ("pins 0 refs", |v| v["branches"] = json!([])),
             ("main is not its last", |v| {
                 v["branches"].as_array_mut().unwrap().reverse();
             }),
             ("impossible", |v| v["branches"][0]["version"] = json!(3)),
-            ("impossible", |v| v["branches"][1]["parent_version"] = json!(1)),
+            ("impossible", |v| {
+                v["branches"][1]["parent_version"] = json!(1)
+            }),
             ("retires ref 'f' twice", |v| {
                 v["retire"] = json!([{"native":"f","identity":{"version_mapping":[]}}]);
             }),
-            ("directory_sha256", |v| v["legacy"]["directory_sha256"] = json!("")),
+            ("directory_sha256", |v| {
+                v["legacy"]["directory_sha256"] = json!("")
+            }),
             ("not a ULID", |v| v["attempt"] = json!("x")),
         ];
         for (words, change) in cases {
@@ -327,7 +338,11 @@ pub(crate) mod tests {
             let why = UpgradeIntent::parse(&value.to_string()).expect_err(words);
             assert!(why.contains(words), "{why} does not say {words}");
         }
-        assert!(UpgradeIntent::parse("{}").unwrap_err().contains("missing field"));
+        assert!(
+            UpgradeIntent::parse("{}")
+                .unwrap_err()
+                .contains("missing field")
+        );
         let long = " ".repeat(MAX_INTENT_BYTES + 1);
         assert!(UpgradeIntent::parse(&long).unwrap_err().contains("limit"));
     }
@@ -337,7 +352,10 @@ pub(crate) mod tests {
         let mut value = serde_json::to_value(intent()).unwrap();
         value["schema_contract"]["identity"]["extra"] = json!(1);
         value["branches"][0]["identity"]["extra"] = json!(1);
-        value["branches"][1].as_object_mut().unwrap().remove("parent_version");
+        value["branches"][1]
+            .as_object_mut()
+            .unwrap()
+            .remove("parent_version");
         assert_eq!(UpgradeIntent::parse(&value.to_string()).unwrap(), intent());
     }
 }

@@ -129,7 +129,12 @@ mod tests {
     use super::*;
     use crate::intent::tests::intent;
 
-    fn state<'a>(receipt: Option<&'a str>, stamp: u32, version: u64, pending: bool) -> RefState<'a> {
+    fn state<'a>(
+        receipt: Option<&'a str>,
+        stamp: u32,
+        version: u64,
+        pending: bool,
+    ) -> RefState<'a> {
         RefState {
             receipt,
             stamp: StampReading::Number(stamp),
@@ -144,7 +149,9 @@ mod tests {
         let (named, main) = (&intent.branches[0], &intent.branches[1]);
         let own = BranchReceipt::of(&intent, named).to_json().unwrap();
         let mains = BranchReceipt::of(&intent, main).to_json().unwrap();
-        let older = mains.replace("\"protocol\":6", "\"protocol\":2").replace("01K6X9", "01K5X9");
+        let older = mains
+            .replace("\"protocol\":6", "\"protocol\":2")
+            .replace("01K6X9", "01K5X9");
         let same_attempt = mains.replace("\"protocol\":6", "\"protocol\":2");
         let foreign = own.replace("01K6X9", "01K5X9");
         // (branch, state, expected: Some(completed) or None for an error)

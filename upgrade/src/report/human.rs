@@ -5,7 +5,13 @@ use super::{Mode, Report};
 /// Render the report; the text ends with a newline.
 pub fn render(report: &Report) -> String {
     let unknown = |value: Option<String>| value.unwrap_or_else(|| "unknown".into());
-    let none = |items: String| if items.is_empty() { "none".into() } else { items };
+    let none = |items: String| {
+        if items.is_empty() {
+            "none".into()
+        } else {
+            items
+        }
+    };
     let w = &report.work;
     let counts = |items: &[(u64, &str)]| {
         items

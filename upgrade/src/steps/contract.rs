@@ -50,10 +50,7 @@ async fn from_root_objects(
             ));
         }
         Err(refusal @ RootRefusal::Unsupported { .. }) => {
-            return Err(Stop::refused(
-                Code::UnsupportedSource,
-                refusal.to_string(),
-            ));
+            return Err(Stop::refused(Code::UnsupportedSource, refusal.to_string()));
         }
     };
     let reader = LegacySource::RootContract {

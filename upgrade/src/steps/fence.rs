@@ -39,7 +39,9 @@ pub(super) async fn fence(run: &mut Run<'_>, ready: &Ready) -> Result<(), Stop> 
         .ok_or_else(|| Error::internal("the intent pins no main"))?;
     inventory::require_source_head(pin, intent.source_format, &main)?;
     if main.metadata(PENDING_KEY).is_some() {
-        return Err(Stop::Hard(Error::internal("main was fenced by another run")));
+        return Err(Stop::Hard(Error::internal(
+            "main was fenced by another run",
+        )));
     }
     let text = intent.to_json().map_err(Error::internal)?;
     observer.crossing(&Crossing::BeforeFence).await?;

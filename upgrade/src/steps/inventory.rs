@@ -18,11 +18,7 @@ use crate::run::{Run, Stop};
 const REFS_AT_ONCE: usize = 8;
 
 /// Pin every live named ref and main, and mint the attempt (step 11).
-pub(super) async fn pin(
-    run: &Run<'_>,
-    main: &ManifestVersion,
-    source: u32,
-) -> Result<Scope, Stop> {
+pub(super) async fn pin(run: &Run<'_>, main: &ManifestVersion, source: u32) -> Result<Scope, Stop> {
     let live = refs::live_refs(run.root).await?;
     if live.len() >= MAX_BRANCHES {
         return Err(Stop::Hard(Error::limit(

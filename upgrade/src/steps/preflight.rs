@@ -1,7 +1,9 @@
 //! Preflight: everything that is decided before the first write (steps 1 to 25). Reads only.
 
 use graph::history::legacy::read_directory;
-use graph::stamp::{CURRENT, GuardInput, PENDING_KEY, Refusal, StampReading, guard, guard_stamp, writer_of};
+use graph::stamp::{
+    CURRENT, GuardInput, PENDING_KEY, Refusal, StampReading, guard, guard_stamp, writer_of,
+};
 use graph::store::ManifestVersion;
 use legacy::LegacySource;
 
@@ -23,7 +25,11 @@ pub(super) struct Scope {
 
 /// Run steps 1 to 25. Under `--check` it never returns `Ok`.
 pub(super) async fn preflight(run: &mut Run<'_>) -> Result<Ready, Stop> {
-    let head = run.root.open_manifest(None, None).await.map_err(not_a_graph)?;
+    let head = run
+        .root
+        .open_manifest(None, None)
+        .await
+        .map_err(not_a_graph)?;
     let source = before_routing(run, &head).await?;
 
     run.report.route.push(route_name(source));

@@ -6,7 +6,9 @@ use census::Census;
 use futures::{StreamExt as _, TryStreamExt as _};
 use graph::Error;
 use graph::model::{Pin, TableRow};
-use graph::schema::columns::{DeclaredTable, compare_columns as compare, tables as declared_tables};
+use graph::schema::columns::{
+    DeclaredTable, compare_columns as compare, tables as declared_tables,
+};
 use graph::schema::ir::SchemaIr;
 use graph::table::open_linear_pin;
 use legacy::root_objects::compare_tables;
@@ -22,9 +24,7 @@ const TABLES_AT_ONCE: usize = 8;
 pub(super) fn compare_sets(run: &Run<'_>, ir: &SchemaIr, census: &Census) -> Result<(), Stop> {
     let declared = declared_tables(ir)?;
     for head in &census.heads {
-        let pairs = declared
-            .iter()
-            .map(|t| (t.table_key.as_str(), t.identity));
+        let pairs = declared.iter().map(|t| (t.table_key.as_str(), t.identity));
         if let Err(difference) = compare_tables(pairs, &head.record.tables) {
             return Err(Stop::refused(
                 Code::UnsupportedSource,
@@ -50,7 +50,9 @@ pub(super) async fn compare_columns(
 ) -> Result<(), Stop> {
     let declared = declared_tables(ir)?;
     let Some(main) = census.heads.iter().find(|h| h.native.is_none()) else {
-        return Err(Stop::Hard(Error::internal("the census holds no head of main")));
+        return Err(Stop::Hard(Error::internal(
+            "the census holds no head of main",
+        )));
     };
     let pinned: Vec<(&TableRow, &Pin)> = main
         .record
@@ -76,8 +78,7 @@ pub(super) async fn compare_columns(
             done: opens,
             total,
         });
-        let difference = declared_of(&declared, table)
-            .and_then(|d| compare(&d.schema, &stored));
+        let difference = declared_of(&declared, table).and_then(|d| compare(&d.schema, &stored));
         if let Some(difference) = difference {
             return Err(Stop::refused(
                 Code::UnsupportedSource,

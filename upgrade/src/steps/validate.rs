@@ -52,13 +52,7 @@ pub(super) async fn validate_all(run: &Run<'_>, ready: &Ready) -> Result<(), Sto
         });
     }
     let scope = fence::scope_of(&ready.intent)?;
-    inventory::verify(
-        run,
-        ready.intent.source_format,
-        &scope,
-        Some(&ready.intent),
-    )
-    .await?;
+    inventory::verify(run, ready.intent.source_format, &scope, Some(&ready.intent)).await?;
     Ok(())
 }
 
@@ -108,9 +102,12 @@ fn pins<'a>(tables: impl IntoIterator<Item = &'a TableRow>) -> Pins<'a> {
     tables
         .into_iter()
         .filter_map(|t| {
-            t.state
-                .pin()
-                .map(|pin| (t.identity, (t.table_key.as_str(), t.table_path.as_str(), pin)))
+            t.state.pin().map(|pin| {
+                (
+                    t.identity,
+                    (t.table_key.as_str(), t.table_path.as_str(), pin),
+                )
+            })
         })
         .collect()
 }
@@ -131,8 +128,11 @@ fn equivalent(
     source: &HeadScan,
 ) -> Result<(), String> {
     let from_source = source_tables(source);
-    let (source_pins, record_pins, state_pins) =
-        (pins(&from_source), pins(&record.tables), pins(&state.tables));
+    let (source_pins, record_pins, state_pins) = (
+        pins(&from_source),
+        pins(&record.tables),
+        pins(&state.tables),
+    );
     if source_pins.len() != record_pins.len() || record_pins.len() != state_pins.len() {
         return Err(format!(
             "{} live tables in the source, {} in the record, {} in the converted version",
@@ -199,7 +199,9 @@ fn same_contract(
         ));
     }
     if branch.native.is_none()
-        && intent.contract().map(|c| (&c.identity, c.content_sha256.to_ascii_lowercase()))
+        && intent
+            .contract()
+            .map(|c| (&c.identity, c.content_sha256.to_ascii_lowercase()))
             != Some((&state.contract, hash))
     {
         return Err("its contract is not the one the intent binds".into());
