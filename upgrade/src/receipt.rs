@@ -8,6 +8,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::intent::{MAX_INTENT_BYTES, SourceBranch, UpgradeIntent};
 
+/// What an operator does about a ref that another writer moved: the root holds the only copy of that
+/// write.
+pub const WRITTEN_SINCE: &str = "; it holds a write that the backup lacks: copy the whole root aside, then \
+                                 restore the backup";
+
 /// The value of the receipt key; a pure function of the intent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -110,9 +115,14 @@ pub fn is_completed(
     };
     let expected = branch.version.saturating_add(added);
     if state.stamp != StampReading::Number(CURRENT) || state.version != expected {
+        let aside = if state.version > expected {
+            WRITTEN_SINCE
+        } else {
+            ""
+        };
         return Err(Error::internal(format!(
             "ref '{name}' carries this upgrade's receipt, but stands at version {} with stamp {}; \
-             expected version {expected} with stamp {CURRENT}",
+             expected version {expected} with stamp {CURRENT}{aside}",
             state.version,
             state
                 .stamp

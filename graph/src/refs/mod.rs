@@ -14,4 +14,4 @@ pub use inventory::{
     NativeRef, RefInventory, archive_key, inventory, live_refs, read_ref, ref_key, resolve_branch,
     tags_on,
 };
-pub use retire::{RetireStep, retire};
+pub use retire::{RetireStep, require_retirable, retire};

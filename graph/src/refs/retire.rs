@@ -52,7 +52,7 @@ where
         )));
     }
     if !contents.is_retired(native, &key)? {
-        refuse_unretirable(root, native, identifier).await?;
+        require_retirable(root, native, identifier).await?;
         let record = RetiredRecord {
             version: 1,
             native_branch: native.to_string(),
@@ -105,7 +105,9 @@ async fn require_archive(
     }
 }
 
-async fn refuse_unretirable(
+/// Whether a live ref may be retired at all: [`Error::Refused`] for main, a ref without an identity, and
+/// one that a tag points at, merge-input tags aside.
+pub async fn require_retirable(
     root: &Root,
     native: &str,
     identifier: &BranchIdentifier,

@@ -7,6 +7,7 @@ use graph::store::CommitOutcome;
 use super::fence::{commit_metadata, entry};
 use crate::intent::UpgradeIntent;
 use crate::observer::Crossing;
+use crate::receipt::WRITTEN_SINCE;
 use crate::run::{Run, Stop};
 
 /// Remove the pending key as version pinned + 3 of main.
@@ -18,14 +19,14 @@ pub(super) async fn activate(run: &mut Run<'_>, intent: &UpgradeIntent) -> Resul
     if main.version != expected {
         return Err(Stop::Hard(Error::internal(format!(
             "main stands at version {}, expected its conversion at version {expected}: something wrote to \
-             the graph while it was being upgraded; copy the whole root aside, then restore the backup",
+             the graph while it was being upgraded{WRITTEN_SINCE}",
             main.version
         ))));
     }
     observer.crossing(&Crossing::BeforeActivation).await?;
     match commit_metadata(
         run,
-        "the activation",
+        "the activation of main",
         main.dataset,
         vec![entry(PENDING_KEY, None)],
     )

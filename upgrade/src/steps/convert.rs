@@ -125,7 +125,7 @@ async fn convert(
     if is_completed(intent, branch, &RefState::of(&head))? {
         return Ok(false);
     }
-    inventory::require_source_head(branch, intent.source_format, &head)?;
+    inventory::require_source_head(branch, intent.source_format, &head, true)?;
     let record = converter.record(branch).await?;
     if let Some(planned) = &ready.planned {
         let expected = planned
@@ -186,7 +186,12 @@ async fn convert(
             native: branch.native.clone(),
             dataset,
         },
-        CommitOutcome::Lost(e) | CommitOutcome::Unknown(e) => return Err(Stop::Hard(e)),
+        CommitOutcome::Lost(e) => {
+            return Err(Stop::Hard(Error::Conflict(format!(
+                "{e}: something else committed to this ref meanwhile; a rerun tells what it was"
+            ))));
+        }
+        CommitOutcome::Unknown(e) => return Err(Stop::Hard(e)),
     };
     validate::ref_is_converted(run, ready, branch, &record, &committed).await?;
     Ok(true)

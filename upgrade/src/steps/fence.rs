@@ -37,7 +37,7 @@ pub(super) async fn fence(run: &mut Run<'_>, ready: &Ready) -> Result<(), Stop> 
         .branches
         .last()
         .ok_or_else(|| Error::internal("the intent pins no main"))?;
-    inventory::require_source_head(pin, intent.source_format, &main)?;
+    inventory::require_source_head(pin, intent.source_format, &main, false)?;
     if main.metadata(PENDING_KEY).is_some() {
         return Err(Stop::Hard(Error::internal(
             "main was fenced by another run",

@@ -11,7 +11,7 @@ use graph::{Error, Result};
 
 use super::preflight::{Scope, stamp_text};
 use crate::intent::{MAX_BRANCHES, SourceBranch, SourceLock, UpgradeIntent};
-use crate::receipt::{RefState, is_completed};
+use crate::receipt::{RefState, WRITTEN_SINCE, is_completed};
 use crate::run::{Run, Stop};
 
 /// Refs opened at once.
@@ -71,7 +71,7 @@ pub(super) async fn verify(
     scope: &Scope,
     intent: Option<&UpgradeIntent>,
 ) -> Result<()> {
-    require_same_refs(run, scope).await?;
+    require_same_refs(run, scope, intent.is_some()).await?;
     futures::stream::iter(scope.branches.iter().map(Ok::<_, Error>))
         .try_for_each_concurrent(REFS_AT_ONCE, |branch| async move {
             let head = run
@@ -86,12 +86,12 @@ pub(super) async fn verify(
             {
                 return Ok(());
             }
-            require_source_head(branch, source, &head)
+            require_source_head(branch, source, &head, intent.is_some())
         })
         .await
 }
 
-async fn require_same_refs(run: &Run<'_>, scope: &Scope) -> Result<()> {
+async fn require_same_refs(run: &Run<'_>, scope: &Scope, fenced: bool) -> Result<()> {
     let live = refs::live_refs(run.root).await?;
     let locks: BTreeSet<&str> = scope.retire.iter().map(|l| l.native.as_str()).collect();
     let live: Vec<&NativeRef> = live
@@ -131,9 +131,10 @@ async fn require_same_refs(run: &Run<'_>, scope: &Scope) -> Result<()> {
     if let Some(added) = live.iter().find(|r| !pinned.contains(r.native.as_str())) {
         return Err(Error::internal(format!(
             "ref '{}' (branch '{}') appeared since the refs were pinned; something changed the graph \
-             while it was being upgraded",
+             while it was being upgraded{}",
             added.native,
-            logical_name(&added.native)
+            logical_name(&added.native),
+            aside(fenced)
         )));
     }
     Ok(())
@@ -158,12 +159,22 @@ fn require_intent(main: &ManifestVersion, intent: Option<&UpgradeIntent>) -> Res
     }
 }
 
+/// What to do about a foreign write: before the fence nothing is bound yet and the next run takes it in.
+fn aside(fenced: bool) -> &'static str {
+    if fenced {
+        WRITTEN_SINCE
+    } else {
+        "; nothing is converted yet: stop all writers, then run the check again"
+    }
+}
+
 /// Require a ref to be untouched since it was pinned: its version (plus one for a fenced main) and the
-/// source stamp (14 for a fenced main).
+/// source stamp (14 for a fenced main). `fenced` says whether an intent binds the pins.
 pub(super) fn require_source_head(
     branch: &SourceBranch,
     source: u32,
     head: &ManifestVersion,
+    fenced: bool,
 ) -> Result<()> {
     let state = RefState::of(head);
     let fenced_main = branch.native.is_none() && state.pending;
@@ -172,7 +183,7 @@ pub(super) fn require_source_head(
     let name = branch.name();
     if head.version != expected {
         let aside = if head.version > expected {
-            "; it holds a write that the backup lacks: copy the whole root aside, then restore the backup"
+            aside(fenced)
         } else {
             ""
         };

@@ -64,6 +64,12 @@ pub(super) async fn preflight(run: &mut Run<'_>) -> Result<Ready, Stop> {
             ),
         ));
     }
+    if !run.fenced() {
+        // Behind the fence a lock that cannot be retired would hold the graph offline.
+        for lock in &scope.retire {
+            graph::refs::require_retirable(run.root, &lock.native, &lock.identity).await?;
+        }
+    }
     inventory::verify(run, source, &scope, run.pending.as_ref()).await?;
 
     if let Some(intent) = run.pending.clone()

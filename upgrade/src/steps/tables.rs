@@ -62,14 +62,17 @@ pub(super) async fn compare_columns(
         .collect();
     let total = pinned.len() as u64;
     let (root, observer) = (run.root, run.options.observer.clone());
-    let mut opened = futures::stream::iter(pinned)
+    // Futures, not a closure, are kept across an await: so the run stays `Send`.
+    let opens: Vec<_> = pinned
+        .into_iter()
         .map(|(table, pin)| async move {
             let dataset = open_linear_pin(root, table, pin)
                 .await
                 .map_err(|e| e.within(format!("table {}", table.table_key)))?;
             Ok::<_, Error>((table, ArrowSchema::from(dataset.schema())))
         })
-        .buffered(TABLES_AT_ONCE);
+        .collect();
+    let mut opened = futures::stream::iter(opens).buffered(TABLES_AT_ONCE);
     let mut opens = 0;
     while let Some((table, stored)) = opened.try_next().await? {
         opens += 1;

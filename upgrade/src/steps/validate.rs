@@ -29,7 +29,11 @@ pub(super) async fn validate_all(run: &Run<'_>, ready: &Ready) -> Result<(), Sto
     legacy_objects::validate(run, &ready.intent).await?;
     let converter = convert::converter(run, ready).await?;
     let total = ready.intent.branches.len() as u64;
-    let mut checked = futures::stream::iter(&ready.intent.branches)
+    // Futures, not a closure, are kept across an await: so the run stays `Send`.
+    let checks: Vec<_> = ready
+        .intent
+        .branches
+        .iter()
         .map(|branch| {
             let converter = &converter;
             async move {
@@ -41,7 +45,8 @@ pub(super) async fn validate_all(run: &Run<'_>, ready: &Ready) -> Result<(), Sto
                 ref_is_converted(run, ready, branch, &record, &head).await
             }
         })
-        .buffered(REFS_AT_ONCE);
+        .collect();
+    let mut checked = futures::stream::iter(checks).buffered(REFS_AT_ONCE);
     let mut done = 0;
     while checked.try_next().await?.is_some() {
         done += 1;

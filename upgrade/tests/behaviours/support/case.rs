@@ -1,0 +1,256 @@
+//! Fixture roots. Each kind is built once and kept in memory; a test gets a copy of its own.
+//!
+//! A root with branches holds absolute paths (Lance shallow clones), so a copy lives under a path of the
+//! same length and the paths inside `_versions/` and `_transactions/` are rewritten. Paths inside rows
+//! stay: they say where a pin was written, never where a table is opened.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use fixtures::contract::{Contract, TypeSpec, Vintage};
+use fixtures::damage::rows;
+use fixtures::fixture_s::{EXPECTED_S, FixtureS, SpecS};
+use fixtures::legacy_writer::{Layout, LegacyRoot};
+use fixtures::tree::{TreeDigest, tree_digest, walk};
+use graph::store::{Root, RootOptions};
+use tempfile::TempDir;
+use tokio::sync::OnceCell;
+use ulid::Ulid;
+use upgrade::{Report, UpgradeOptions, Work, upgrade};
+
+/// The fixture roots.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// S at stamp 8.
+    S8,
+    /// S at stamp 9, underscored.
+    S9,
+    /// S at stamp 9 with a live schema-apply lock.
+    S9Lock,
+    /// S at stamp 9, bare spellings.
+    S9Bare,
+    /// S at stamp 9, whole row sets overwritten.
+    S9Overwritten,
+}
+
+impl Kind {
+    /// Its stamp.
+    pub fn stamp(self) -> u32 {
+        if self == Self::S8 { 8 } else { 9 }
+    }
+
+    fn spec(self) -> SpecS {
+        let nine = SpecS::stamp_9();
+        match self {
+            Self::S8 => SpecS::stamp_8(),
+            Self::S9 | Self::S9Lock => nine,
+            Self::S9Bare => SpecS { vintage: Vintage::Bare, ..nine },
+            Self::S9Overwritten => SpecS { layout: Layout::Overwrite, ..nine },
+        }
+    }
+
+    fn cell(self) -> &'static OnceCell<Template> {
+        static CELLS: [OnceCell<Template>; 5] = [const { OnceCell::const_new() }; 5];
+        &CELLS[self as usize]
+    }
+
+    /// A copy of this root.
+    pub async fn copy(self) -> Case {
+        let template = self.cell().get_or_init(|| Template::build(self)).await;
+        template.copy()
+    }
+}
+
+/// The attempt of every run that does not ask for another.
+pub fn attempt() -> Ulid {
+    Ulid::from_string("01M9000000000000000000000A").unwrap()
+}
+
+/// Names and ids of a fixture root.
+#[derive(Debug)]
+pub struct Names {
+    pub commits: [String; 6],
+    pub feature: String,
+    pub fresh: String,
+    pub child: String,
+    pub gone: String,
+    pub idle: String,
+    pub lock: Option<String>,
+    pub person: TypeSpec,
+    pub contract: Contract,
+}
+
+impl Names {
+    /// The id of commit `number` (1 to 6).
+    pub fn commit(&self, number: usize) -> &str {
+        &self.commits[number - 1]
+    }
+
+    /// Live refs and their source versions, in intent order.
+    pub fn heads(&self) -> [(Option<&str>, u64); 4] {
+        [(Some(&self.child), 3), (Some(&self.feature), 5), (Some(&self.fresh), 4), (None, 4)]
+    }
+
+    /// The counts a check must report, `census_*` and `legacy_bytes` aside.
+    pub fn work(&self) -> Work {
+        let e = EXPECTED_S;
+        Work {
+            live_refs: e.live_refs,
+            retired_refs: e.retired_refs + u64::from(self.lock.is_some()),
+            orphan_writers: e.orphan_writers,
+            legacy_commits: e.legacy_commits,
+            bookkeeping_versions: e.bookkeeping_versions,
+            absent_parents: e.absent_parents,
+            data_files: e.data_files,
+            id_shards: e.id_shards,
+            writer_shards: e.writer_shards,
+            schema_contents: e.schema_contents,
+            table_opens: e.table_opens,
+            ..Work::default()
+        }
+    }
+}
+
+struct Template {
+    base: PathBuf,
+    files: Vec<(String, Vec<u8>)>,
+    names: Arc<Names>,
+}
+
+fn folder() -> TempDir {
+    tempfile::Builder::new().prefix("behaviours-").rand_bytes(12).tempdir().unwrap()
+}
+
+impl Template {
+    async fn build(kind: Kind) -> Self {
+        let folder = folder();
+        let mut s = FixtureS::create(&folder.path().join("s"), kind.spec()).await.unwrap();
+        let lock = match kind {
+            Kind::S9Lock => Some(rows::lock(&mut s.root).await.unwrap()),
+            _ => None,
+        };
+        let mut files = Vec::new();
+        walk(folder.path(), "", &mut |key, path| {
+            files.push((key.to_string(), std::fs::read(path).unwrap()));
+            Ok(())
+        })
+        .unwrap();
+        let names = Names {
+            commits: s.commits,
+            feature: s.feature,
+            fresh: s.fresh,
+            child: s.child,
+            gone: s.gone,
+            idle: s.idle,
+            lock,
+            person: s.person,
+            contract: s.root.contract.clone(),
+        };
+        Self {
+            base: folder.path().to_path_buf(),
+            files,
+            names: Arc::new(names),
+        }
+    }
+
+    fn copy(&self) -> Case {
+        let folder = folder();
+        lay_out(&self.files, &self.base, folder.path());
+        Case {
+            folder,
+            names: self.names.clone(),
+        }
+    }
+}
+
+fn lay_out(files: &[(String, Vec<u8>)], old: &Path, new: &Path) {
+    let (old, to) = (old.to_str().unwrap().as_bytes(), new.to_str().unwrap().as_bytes());
+    assert_eq!(old.len(), to.len());
+    for (key, bytes) in files {
+        let path = new.join(key);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let holds_paths = matches!(key.rsplit('/').nth(1), Some("_versions" | "_transactions"));
+        let mut bytes = bytes.clone();
+        if holds_paths {
+            let mut at = 0;
+            while at + old.len() <= bytes.len() {
+                if bytes[at..].starts_with(old) {
+                    bytes[at..at + old.len()].copy_from_slice(to);
+                    at += old.len();
+                } else {
+                    at += 1;
+                }
+            }
+        }
+        std::fs::write(path, bytes).unwrap();
+    }
+}
+
+/// A root of one test; its files go with it.
+#[derive(Debug)]
+pub struct Case {
+    folder: TempDir,
+    pub names: Arc<Names>,
+}
+
+impl Case {
+    /// The root folder.
+    pub fn path(&self) -> PathBuf {
+        self.folder.path().join("s")
+    }
+
+    /// The root as text.
+    pub fn uri(&self) -> String {
+        self.path().to_str().unwrap().to_string()
+    }
+
+    /// Open the root.
+    pub async fn root(&self) -> Root {
+        Root::open(&self.uri(), RootOptions::default()).await.unwrap()
+    }
+
+    /// The root to write on as its release did; live refs and `more` are opened.
+    pub async fn legacy(&self, more: &[&str]) -> LegacyRoot {
+        let n = &self.names;
+        let mut natives = vec![n.feature.as_str(), &n.fresh, &n.child];
+        natives.extend(more);
+        LegacyRoot::open(&self.path(), n.contract.clone(), 77, &natives).await.unwrap()
+    }
+
+    /// Every file.
+    pub fn digest(&self) -> TreeDigest {
+        tree_digest(self.path()).unwrap()
+    }
+
+    /// A copy of the root as it stands.
+    pub fn copy(&self) -> Self {
+        let folder = folder();
+        let mut files = Vec::new();
+        walk(self.folder.path(), "", &mut |key, path| {
+            files.push((key.to_string(), std::fs::read(path).unwrap()));
+            Ok(())
+        })
+        .unwrap();
+        lay_out(&files, self.folder.path(), folder.path());
+        Self {
+            folder,
+            names: self.names.clone(),
+        }
+    }
+
+    /// One run; the attempt is [`attempt`] unless set.
+    pub async fn run(&self, mut options: UpgradeOptions) -> Report {
+        options.attempt.get_or_insert(attempt());
+        upgrade(&self.root().await, &options).await
+    }
+
+    /// Check.
+    pub async fn check(&self) -> Report {
+        self.run(UpgradeOptions { check: true, ..UpgradeOptions::default() }).await
+    }
+
+    /// Execute.
+    pub async fn execute(&self) -> Report {
+        self.run(UpgradeOptions::default()).await
+    }
+}
