@@ -51,7 +51,10 @@ pub(super) async fn pin(run: &Run<'_>, main: &ManifestVersion, source: u32) -> R
         parent_version: 0,
     });
     Ok(Scope {
-        attempt: run.options.attempt.unwrap_or_else(ulid::Ulid::new),
+        attempt: run
+            .options
+            .attempt
+            .unwrap_or_else(|| ulid::Ulid::from_datetime(std::time::SystemTime::now())),
         branches,
         retire: locks
             .into_iter()

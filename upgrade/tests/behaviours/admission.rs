@@ -16,7 +16,8 @@ use crate::support::*;
 /// A graph that was born at stamp 14: one commit, no table.
 async fn fresh_14(uri: &str) -> Root {
     let root = Root::open(uri, RootOptions::default()).await.unwrap();
-    let (contract, _) = fixtures::fixture_s::contract_s(fixtures::contract::Vintage::Underscored).unwrap();
+    let (contract, _) =
+        fixtures::fixture_s::contract_s(fixtures::contract::Vintage::Underscored).unwrap();
     let texts = StoredContract {
         head: contract.head(),
         source: contract.source(),
@@ -46,7 +47,9 @@ async fn fresh_14(uri: &str) -> Root {
     };
     let metadata = [(STAMP_KEY.to_string(), "14".to_string())].into();
     let rows = batch::encode(&state.to_rows().unwrap(), metadata).unwrap();
-    create(&root, MANIFEST_DIR, rows.schema(), vec![rows]).await.unwrap();
+    create(&root, MANIFEST_DIR, rows.schema(), vec![rows])
+        .await
+        .unwrap();
     root
 }
 
@@ -57,7 +60,10 @@ fn b01_fresh_stamp_14_graph_is_already_current() {
         let root = fresh_14(folder.path().to_str().unwrap()).await;
         let before = fixtures::tree::tree_digest(folder.path()).unwrap();
         for check in [true, false] {
-            let options = UpgradeOptions { check, ..UpgradeOptions::default() };
+            let options = UpgradeOptions {
+                check,
+                ..UpgradeOptions::default()
+            };
             let report = upgrade(&root, &options).await;
             assert_eq!(report.outcome, Outcome::AlreadyCurrent, "{report:#?}");
             assert!(report.target_defaulted && report.target_format == 14);
@@ -77,7 +83,9 @@ fn b02_stamp_14_layout_restamped_13_is_refused() {
         assert_eq!(case.execute().await.outcome, Outcome::Completed);
         let root = case.root().await;
         let head = root.open_manifest(None, None).await.unwrap();
-        set_metadata(&root, &head.dataset, &[(STAMP_KEY, Some("13".into()))]).await.unwrap();
+        set_metadata(&root, &head.dataset, &[(STAMP_KEY, Some("13".into()))])
+            .await
+            .unwrap();
         Refused {
             code: "unsupported_source",
             route: None,
@@ -97,7 +105,10 @@ fn b03_targets_13_and_15_are_unsupported() {
         let done = Kind::S9.copy().await;
         assert_eq!(done.execute().await.outcome, Outcome::Completed);
         for (case, target) in [(&source, 13), (&source, 15), (&done, 13), (&done, 15)] {
-            let options = UpgradeOptions { target: Some(target), ..UpgradeOptions::default() };
+            let options = UpgradeOptions {
+                target: Some(target),
+                ..UpgradeOptions::default()
+            };
             let report = Refused {
                 code: "unsupported_target",
                 route: None,
@@ -107,7 +118,10 @@ fn b03_targets_13_and_15_are_unsupported() {
             }
             .with(case, options)
             .await;
-            assert_eq!((report.target_format, report.target_defaulted), (target, false));
+            assert_eq!(
+                (report.target_format, report.target_defaulted),
+                (target, false)
+            );
         }
     });
 }
@@ -130,15 +144,24 @@ fn b04_a_readable_intent_is_pending() {
             assert_eq!(codes(&report), ["pending_upgrade"]);
             let recovery = report.recovery.clone().unwrap();
             assert_eq!(recovery.failed_handler, route(source));
-            assert_eq!(recovery.executable_compatibility, "this omnigraph executable");
-            says(&recovery.action, &["offline", "backup", "--to-format 14", "without --check"]);
+            assert_eq!(
+                recovery.executable_compatibility,
+                "this omnigraph executable"
+            );
+            says(
+                &recovery.action,
+                &["offline", "backup", "--to-format 14", "without --check"],
+            );
             says(message(&report), &[&attempt().to_string(), "14"]);
             assert!(report.route.is_empty());
             assert_eq!(report.work, Work::default());
             let root = case.root().await;
             let open = open_branch(&root, None).await.unwrap_err().to_string();
             assert_eq!(message(&report), open);
-            assert_eq!(root.open_manifest(None, None).await.unwrap().version, version);
+            assert_eq!(
+                root.open_manifest(None, None).await.unwrap().version,
+                version
+            );
             assert_eq!(tree_changes(&before, &case.digest()), [""; 0]);
         }
     });
@@ -148,18 +171,31 @@ fn b04_a_readable_intent_is_pending() {
 fn b05_pending_value_nobody_owns() {
     run(|| async {
         let case = Kind::S9.copy().await;
-        rows::pending(&mut case.legacy(&[]).await, "{}").await.unwrap();
+        rows::pending(&mut case.legacy(&[]).await, "{}")
+            .await
+            .unwrap();
         let report = Refused {
             code: "unknown_upgrade_ownership",
             route: None,
             identity: false,
             says: &["missing field"],
-            recovery: Some(("the omnigraph executable that started the conversion", UNROUTED)),
+            recovery: Some((
+                "the omnigraph executable that started the conversion",
+                UNROUTED,
+            )),
         }
         .by(&case)
         .await;
         let action = report.recovery.unwrap().action;
-        says(&action, &["offline", "backup", "--check", "do not rerun without --check"]);
+        says(
+            &action,
+            &[
+                "offline",
+                "backup",
+                "--check",
+                "do not rerun without --check",
+            ],
+        );
     });
 }
 
@@ -213,7 +249,10 @@ async fn converts(kind: Kind) {
     assert_eq!(report.outcome, Outcome::Completed, "{report:#?}");
     assert_eq!(report.work, check.work);
     assert!(report.findings.is_empty());
-    assert_eq!(report.last_durable_completed_boundary.as_deref(), Some("activated"));
+    assert_eq!(
+        report.last_durable_completed_boundary.as_deref(),
+        Some("activated")
+    );
     assert_eq!(report.completed_handlers, report.route);
     assert_eq!(report.observed_format, Some(kind.stamp()));
     assert_eq!(report.recovery, None);
@@ -226,7 +265,10 @@ async fn converts(kind: Kind) {
         .filter(|c| !c.starts_with('+') && !c.ends_with("latest_version_hint.json"))
         .collect();
     assert!(touched.is_empty(), "{touched:?}");
-    assert!(changes.iter().all(|c| c[2..].starts_with("__")), "{changes:?}");
+    assert!(
+        changes.iter().all(|c| c[2..].starts_with("__")),
+        "{changes:?}"
+    );
     let legacy: Vec<&str> = after
         .keys()
         .filter_map(|k| k.strip_prefix("__history/legacy/"))
@@ -261,7 +303,10 @@ async fn converts(kind: Kind) {
 
     let again = case.execute().await;
     assert_eq!(again.outcome, Outcome::AlreadyCurrent);
-    assert_eq!((again.observed_format, again.work), (Some(14), Work::default()));
+    assert_eq!(
+        (again.observed_format, again.work),
+        (Some(14), Work::default())
+    );
     assert_eq!(tree_changes(&after, &case.digest()), [""; 0]);
 }
 
@@ -271,7 +316,9 @@ fn b08_a_foreign_history_object_is_refused() {
         let case = Kind::S9.copy().await;
         plant_history(&case.path(), "legacy/data/00000000.lance", b"x").unwrap();
         const SAYS: &[&str] = &["legacy/data/00000000.lance", "stamp 9"];
-        Refused::routed("history_objects_present", 9, SAYS).by(&case).await;
+        Refused::routed("history_objects_present", 9, SAYS)
+            .by(&case)
+            .await;
     });
 }
 

@@ -28,8 +28,13 @@ fn b09_a_commit_over_the_record_bound_is_named() {
     run(|| async {
         let case = Kind::S9.copy().await;
         let mut legacy = case.legacy(&[]).await;
-        let id = rows::over_bound_commit(&mut legacy, None).await.unwrap().unwrap();
-        let report = Refused::routed("legacy_record_over_bound", 9, &["262144"]).by(&case).await;
+        let id = rows::over_bound_commit(&mut legacy, None)
+            .await
+            .unwrap()
+            .unwrap();
+        let report = Refused::routed("legacy_record_over_bound", 9, &["262144"])
+            .by(&case)
+            .await;
         says(message(&report), &[&id]);
     });
 }
@@ -38,8 +43,12 @@ fn b09_a_commit_over_the_record_bound_is_named() {
 fn b10_main_without_its_head_row_is_corrupt() {
     run(|| async {
         let case = Kind::S9.copy().await;
-        rows::no_head_row(&mut case.legacy(&[]).await, None).await.unwrap();
-        Refused::routed("legacy_lineage_corrupt", 9, &["graph_head:main"]).by(&case).await;
+        rows::no_head_row(&mut case.legacy(&[]).await, None)
+            .await
+            .unwrap();
+        Refused::routed("legacy_lineage_corrupt", 9, &["graph_head:main"])
+            .by(&case)
+            .await;
     });
 }
 
@@ -51,23 +60,31 @@ fn b10_other_lineage_damages_have_their_codes() {
         };
         let case = Kind::S9.copy().await;
         let id = case.names.commit(2).to_string();
-        rows::first_parent_absent(&mut case.legacy(&[]).await, None, &id).await.unwrap();
+        rows::first_parent_absent(&mut case.legacy(&[]).await, None, &id)
+            .await
+            .unwrap();
         refused("legacy_lineage_incomplete", case, &[rows::FOREIGN_ULID]).await;
 
         let case = Kind::S9.copy().await;
         let mut legacy = case.legacy(&[]).await;
         let pin = legacy.pin(None, &case.names.person).unwrap();
         let pin = legacy.append(&case.names.person, &pin, 1).await.unwrap();
-        rows::pin_without_commit(&mut legacy, None, &case.names.person, &pin).await.unwrap();
+        rows::pin_without_commit(&mut legacy, None, &case.names.person, &pin)
+            .await
+            .unwrap();
         refused("legacy_uncommitted_change", case, &["version 5"]).await;
 
         let case = Kind::S9.copy().await;
-        rows::lower_case_commit(&mut case.legacy(&[]).await, None).await.unwrap();
+        rows::lower_case_commit(&mut case.legacy(&[]).await, None)
+            .await
+            .unwrap();
         refused("unsupported_source", case, &["ULID"]).await;
 
         let case = Kind::S9.copy().await;
         let id = case.names.commit(4).to_string();
-        rows::second_commit_at(&mut case.legacy(&[]).await, None, &id).await.unwrap();
+        rows::second_commit_at(&mut case.legacy(&[]).await, None, &id)
+            .await
+            .unwrap();
         refused("legacy_lineage_corrupt", case, &["version 4"]).await;
     });
 }
@@ -80,14 +97,22 @@ fn b11_the_cell_bound_is_exact_and_comes_before_any_version() {
         let phases = Arc::new(Phases::default());
         let with = |cells| UpgradeOptions {
             observer: phases.clone(),
-            ..limited(Limits { cells, ..Limits::default() })
+            ..limited(Limits {
+                cells,
+                ..Limits::default()
+            })
         };
         Refused::routed("legacy_census_over_bound", 9, &["no version was read"])
             .with(&case, with(need - 1))
             .await;
         assert!(phases.has("reading branch heads"));
         assert!(!phases.has("reading retained versions"));
-        let exact = case.run(UpgradeOptions { check: true, ..with(need) }).await;
+        let exact = case
+            .run(UpgradeOptions {
+                check: true,
+                ..with(need)
+            })
+            .await;
         assert_eq!(exact.outcome, Outcome::CheckPassed, "{exact:#?}");
         assert!(phases.has("reading retained versions"));
     });
@@ -100,9 +125,14 @@ fn b12_the_snapshot_bound_comes_before_any_version() {
         let phases = Arc::new(Phases::default());
         let options = UpgradeOptions {
             observer: phases.clone(),
-            ..limited(Limits { snapshot_bytes: 0, ..Limits::default() })
+            ..limited(Limits {
+                snapshot_bytes: 0,
+                ..Limits::default()
+            })
         };
-        Refused::routed("legacy_census_over_bound", 9, &["limit of 0"]).with(&case, options).await;
+        Refused::routed("legacy_census_over_bound", 9, &["limit of 0"])
+            .with(&case, options)
+            .await;
         assert!(!phases.has("reading retained versions"));
     });
 }
@@ -113,7 +143,10 @@ async fn with_a_large_retired_ref(kind: Kind) -> (Case, u64) {
     let gone = case.names.gone.clone();
     let mut legacy = case.legacy(&[&gone]).await;
     for _ in 0..6 {
-        legacy.publish(Some(&gone), Publish::committed(CommitSpec::by("bo"))).await.unwrap();
+        legacy
+            .publish(Some(&gone), Publish::committed(CommitSpec::by("bo")))
+            .await
+            .unwrap();
     }
     let rows = rows_of(&case, Some(&gone)).await;
     assert!(rows > rows_of(&case, Some(&case.names.feature)).await + 1);
@@ -128,7 +161,10 @@ fn b13_a_retired_head_over_the_row_budget() {
         let phases = Arc::new(Phases::default());
         let with = |head_rows| UpgradeOptions {
             observer: phases.clone(),
-            ..limited(Limits { head_rows, ..Limits::default() })
+            ..limited(Limits {
+                head_rows,
+                ..Limits::default()
+            })
         };
         let report = Refused::routed(
             "unsupported_source",
@@ -139,7 +175,12 @@ fn b13_a_retired_head_over_the_row_budget() {
         .await;
         says(message(&report), &[&case.names.gone, &rows.to_string()]);
         assert!(!phases.has("reading branch heads"));
-        let exact = case.run(UpgradeOptions { check: true, ..with(rows) }).await;
+        let exact = case
+            .run(UpgradeOptions {
+                check: true,
+                ..with(rows)
+            })
+            .await;
         assert_eq!(exact.outcome, Outcome::CheckPassed, "{exact:#?}");
     });
 }
@@ -149,12 +190,23 @@ fn b13_every_head_over_a_budget_is_a_finding_of_its_own() {
     run(|| async {
         let case = Kind::S9.copy().await;
         for limits in [
-            Limits { head_rows: 0, ..Limits::default() },
-            Limits { head_bytes: 0, ..Limits::default() },
+            Limits {
+                head_rows: 0,
+                ..Limits::default()
+            },
+            Limits {
+                head_bytes: 0,
+                ..Limits::default()
+            },
         ] {
             let before = case.digest();
             for check in [true, false] {
-                let report = case.run(UpgradeOptions { check, ..limited(limits) }).await;
+                let report = case
+                    .run(UpgradeOptions {
+                        check,
+                        ..limited(limits)
+                    })
+                    .await;
                 assert_eq!(report.outcome, Outcome::CheckFailed);
                 // main, child, feature, fresh, then the retired gone and idle.
                 assert_eq!(codes(&report), ["unsupported_source"; 6]);
@@ -176,17 +228,34 @@ fn b13_too_many_retired_refs_are_refused_before_a_head_is_opened() {
     run(|| async {
         // The lock of a schema apply is read as a retired ref and does not count against the bound.
         let case = Kind::S9Lock.copy().await;
-        let with = |retired_refs| limited(Limits { retired_refs, ..Limits::default() });
-        let check = case.run(UpgradeOptions { check: true, ..with(2) }).await;
+        let with = |retired_refs| {
+            limited(Limits {
+                retired_refs,
+                ..Limits::default()
+            })
+        };
+        let check = case
+            .run(UpgradeOptions {
+                check: true,
+                ..with(2)
+            })
+            .await;
         assert_eq!(check.outcome, Outcome::CheckPassed, "{check:#?}");
         let case = Kind::S9.copy().await;
         // A retired tree without versions: opening its head would be a failure of its own.
         std::fs::remove_dir_all(
-            case.path().join("__manifest/tree").join(&case.names.idle).join("_versions"),
+            case.path()
+                .join("__manifest/tree")
+                .join(&case.names.idle)
+                .join("_versions"),
         )
         .unwrap();
-        Refused::routed("unsupported_source", 9, &["2 retired refs", "limit of 1", "cleanup --keep"])
-            .with(&case, with(1))
-            .await;
+        Refused::routed(
+            "unsupported_source",
+            9,
+            &["2 retired refs", "limit of 1", "cleanup --keep"],
+        )
+        .with(&case, with(1))
+        .await;
     });
 }

@@ -14,7 +14,9 @@ use crate::support::*;
 
 async fn run_with(case: &Case, fault: Option<Fault>) -> (Report, Counts, u64) {
     let faults = FaultStore::new();
-    let options = RootOptions { wrapper: Some(faults.wrapper()) };
+    let options = RootOptions {
+        wrapper: Some(faults.wrapper()),
+    };
     let root = Root::open(&seen_uri(&case.path()), options).await.unwrap();
     faults.reset();
     if let Some(fault) = fault {
@@ -44,7 +46,10 @@ async fn survives(kind: Kind, fault: Fault) -> Report {
     }
     let fenced = report.last_durable_completed_boundary.is_some();
     match report.outcome {
-        Outcome::Completed => assert_eq!(report.last_durable_completed_boundary.as_deref(), Some("activated")),
+        Outcome::Completed => assert_eq!(
+            report.last_durable_completed_boundary.as_deref(),
+            Some("activated")
+        ),
         Outcome::CheckFailed => assert!(!fenced && report.recovery.is_none(), "{report:#?}"),
         Outcome::RecoveryRequired => assert!(report.recovery.is_some(), "{report:#?}"),
         _ => panic!("{fault:?}: {report:#?}"),
@@ -53,7 +58,11 @@ async fn survives(kind: Kind, fault: Fault) -> Report {
     let done = matches!(again.outcome, Outcome::Completed | Outcome::AlreadyCurrent);
     assert!(done, "{fault:?}: {report:#?} then {again:#?}");
     if report.outcome == Outcome::CheckFailed {
-        assert_eq!(again.observed_format, Some(kind.stamp()), "{fault:?}: {report:#?}");
+        assert_eq!(
+            again.observed_format,
+            Some(kind.stamp()),
+            "{fault:?}: {report:#?}"
+        );
     }
     assert_eq!(left(&case).await, whole(kind).await.left, "{fault:?}");
     report

@@ -11,7 +11,9 @@ use crate::support::*;
 async fn restamped(case: &Case, stamp: &str) -> String {
     let root = case.root().await;
     let head = root.open_manifest(None, None).await.unwrap();
-    set_metadata(&root, &head.dataset, &[(STAMP_KEY, Some(stamp.into()))]).await.unwrap();
+    set_metadata(&root, &head.dataset, &[(STAMP_KEY, Some(stamp.into()))])
+        .await
+        .unwrap();
     open_branch(&root, None).await.unwrap_err().to_string()
 }
 
@@ -22,7 +24,10 @@ fn b48_only_stamp_14_is_served() {
         for stamp in ["8", "9", "13"] {
             let refusal = restamped(&flat, stamp).await;
             let command = format!("omnigraph upgrade {}", flat.uri());
-            says(&refusal, &[&format!("{command} --check"), "cluster", "back up"]);
+            says(
+                &refusal,
+                &[&format!("{command} --check"), "cluster", "back up"],
+            );
         }
         for stamp in ["0", "1", "2", "3", "4", "5", "6", "7", "10", "11", "12"] {
             let refusal = restamped(&flat, stamp).await;
@@ -61,7 +66,9 @@ fn b48_no_stamp_is_a_torn_init() {
         let case = Kind::S9.copy().await;
         let root = case.root().await;
         let head = root.open_manifest(None, None).await.unwrap();
-        set_metadata(&root, &head.dataset, &[(STAMP_KEY, None)]).await.unwrap();
+        set_metadata(&root, &head.dataset, &[(STAMP_KEY, None)])
+            .await
+            .unwrap();
         Refused {
             code: "unsupported_source",
             route: None,

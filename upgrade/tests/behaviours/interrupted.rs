@@ -66,12 +66,18 @@ async fn stop_and_finish(kind: Kind, n: usize, whole: &Whole) {
     let case = kind.copy().await;
     let stop = Stopper::nth(n);
     let stopped = case
-        .run(UpgradeOptions { observer: stop.clone(), ..UpgradeOptions::default() })
+        .run(UpgradeOptions {
+            observer: stop.clone(),
+            ..UpgradeOptions::default()
+        })
         .await;
     assert_eq!(stop.seen(), reached);
     let fenced = boundary(reached);
     assert_eq!(stopped.last_durable_completed_boundary, fenced, "{at:?}");
-    let lock: Vec<&str> = (kind == Kind::S9Lock).then_some("schema_apply_lock_retired").into_iter().collect();
+    let lock: Vec<&str> = (kind == Kind::S9Lock)
+        .then_some("schema_apply_lock_retired")
+        .into_iter()
+        .collect();
     says(&stopped.findings.last().unwrap().message, &[STOP]);
     let check = case.check().await;
 
@@ -79,18 +85,30 @@ async fn stop_and_finish(kind: Kind, n: usize, whole: &Whole) {
         assert_eq!(stopped.outcome, Outcome::CheckFailed, "{at:?}");
         assert_eq!(codes(&stopped), [&lock[..], &["preflight_failed"]].concat());
         assert_eq!(stopped.recovery, None);
-        assert_eq!((check.outcome, check.work), (Outcome::CheckPassed, whole.report.work));
+        assert_eq!(
+            (check.outcome, check.work),
+            (Outcome::CheckPassed, whole.report.work)
+        );
         let done = case.execute().await;
-        let aside = Report { location: done.location.clone(), ..whole.report.clone() };
+        let aside = Report {
+            location: done.location.clone(),
+            ..whole.report.clone()
+        };
         assert_eq!(done, aside, "{at:?}");
         assert_eq!(left(&case).await, whole.left, "{at:?}");
         return;
     };
     assert_eq!(stopped.outcome, Outcome::RecoveryRequired, "{at:?}");
-    assert_eq!(codes(&stopped), [&lock[..], &["upgrade_interrupted"]].concat());
+    assert_eq!(
+        codes(&stopped),
+        [&lock[..], &["upgrade_interrupted"]].concat()
+    );
     let recovery = stopped.recovery.clone().unwrap();
     assert_eq!(recovery.failed_handler, route(kind.stamp()));
-    assert_eq!(recovery.executable_compatibility, "this omnigraph executable");
+    assert_eq!(
+        recovery.executable_compatibility,
+        "this omnigraph executable"
+    );
     says(&recovery.action, &["omnigraph upgrade", "--to-format 14"]);
     assert_eq!(stopped.work, whole.report.work);
 
@@ -106,7 +124,10 @@ async fn stop_and_finish(kind: Kind, n: usize, whole: &Whole) {
     let refusal = open_branch(&root, None).await.unwrap_err().to_string();
     says(&refusal, &[&attempt().to_string()]);
     let done = case
-        .run(UpgradeOptions { attempt: other_attempt(), ..UpgradeOptions::default() })
+        .run(UpgradeOptions {
+            attempt: other_attempt(),
+            ..UpgradeOptions::default()
+        })
         .await;
     assert_eq!(done.outcome, Outcome::Completed, "{at:?}: {done:#?}");
     assert_eq!(codes(&done), lock, "{at:?}");
@@ -126,7 +147,10 @@ async fn stop_and_finish(kind: Kind, n: usize, whole: &Whole) {
         }
     } else {
         // A census ran, over heads that were compared with the root objects before the fence.
-        Work { table_opens: 0, ..whole.report.work }
+        Work {
+            table_opens: 0,
+            ..whole.report.work
+        }
     };
     assert_eq!(done.work, expected, "{at:?}");
     assert_eq!(left(&case).await, whole.left, "{at:?}");
@@ -149,7 +173,10 @@ async fn every_crossing(kind: Kind, part: usize, parts: usize) {
     assert_eq!(count(c, |c| *c == Crossing::BeforeActivation), 1);
     assert_eq!(count(c, |c| *c == Crossing::AfterActivation), 1);
     let locks = if kind == Kind::S9Lock { 3 } else { 0 };
-    assert_eq!(count(c, |c| matches!(c, Crossing::BeforeLock { .. })), locks);
+    assert_eq!(
+        count(c, |c| matches!(c, Crossing::BeforeLock { .. })),
+        locks
+    );
     for n in (part..c.len()).step_by(parts) {
         stop_and_finish(kind, n, whole).await;
     }
@@ -191,7 +218,10 @@ fn b38_stopped_at_every_crossing_in_turn_on_one_root() {
             let wanted = target.clone();
             let stop = Stopper::when(move |c| *c == wanted);
             let report = case
-                .run(UpgradeOptions { observer: stop.clone(), ..UpgradeOptions::default() })
+                .run(UpgradeOptions {
+                    observer: stop.clone(),
+                    ..UpgradeOptions::default()
+                })
                 .await;
             assert!(!report.outcome.is_success(), "{target:?}: {report:#?}");
             assert_eq!(stop.seen().last(), Some(&target), "{report:#?}");

@@ -18,10 +18,10 @@ mod support;
 
 mod admission;
 mod bounds;
-mod objects;
 mod faults;
 mod guards;
 mod interrupted;
+mod objects;
 mod reading;
 mod resumed;
 mod samples;

@@ -21,25 +21,39 @@ fn b16_a_sidecar_at_8_9_and_10() {
         for (kind, stamp) in [(Kind::S8, 8), (Kind::S9, 9), (Kind::S9, 10)] {
             let case = kind.copy().await;
             if stamp == 10 {
-                case.legacy(&[]).await.restamp(None, Some(10)).await.unwrap();
+                case.legacy(&[])
+                    .await
+                    .restamp(None, Some(10))
+                    .await
+                    .unwrap();
             }
             let (contract, head) = (&case.names.contract, case.names.commit(4));
             for id in ["01M9000000000000000000000Z", "01M9000000000000000000000B"] {
                 sidecar(&case.path(), contract, head, id).unwrap();
             }
             std::fs::write(case.path().join("__recovery/note.txt"), "x").unwrap();
-            let handler = if stamp == 10 { UNROUTED.into() } else { route(stamp) };
+            let handler = if stamp == 10 {
+                UNROUTED.into()
+            } else {
+                route(stamp)
+            };
             let report = Refused {
                 code: "source_recovery_required",
                 route: None,
                 identity: false,
-                says: &["2 ", "01M9000000000000000000000B, 01M9000000000000000000000Z"],
+                says: &[
+                    "2 ",
+                    "01M9000000000000000000000B, 01M9000000000000000000000Z",
+                ],
                 recovery: Some((SIDECARS, &handler)),
             }
             .by(&case)
             .await;
             let action = report.recovery.unwrap().action;
-            says(&action, &["stop all writers", "backup", "read-write", "--check"]);
+            says(
+                &action,
+                &["stop all writers", "backup", "read-write", "--check"],
+            );
         }
     });
 }
@@ -48,8 +62,17 @@ fn b16_a_sidecar_at_8_9_and_10() {
 fn b16_a_sidecar_precedes_the_target() {
     run(|| async {
         let case = Kind::S9.copy().await;
-        sidecar(&case.path(), &case.names.contract, case.names.commit(4), "01M9000000000000000000000Z").unwrap();
-        let options = UpgradeOptions { target: Some(13), ..UpgradeOptions::default() };
+        sidecar(
+            &case.path(),
+            &case.names.contract,
+            case.names.commit(4),
+            "01M9000000000000000000000Z",
+        )
+        .unwrap();
+        let options = UpgradeOptions {
+            target: Some(13),
+            ..UpgradeOptions::default()
+        };
         let report = case.run(options).await;
         assert_eq!(codes(&report), ["source_recovery_required"]);
     });
@@ -71,7 +94,10 @@ fn b17_each_staged_object_alone() {
             }
             .by(&case)
             .await;
-            says(&report.recovery.unwrap().action, &["stop all writers", "0.11.x", "--check"]);
+            says(
+                &report.recovery.unwrap().action,
+                &["stop all writers", "0.11.x", "--check"],
+            );
         }
     });
 }
@@ -132,7 +158,10 @@ fn b18_fourteen_damages_of_the_root_objects() {
 fn b18_an_unparsable_source_is_the_cause_before_missing_objects() {
     run(|| async {
         let case = Kind::S9.copy().await;
-        for damage in [RootObjectDamage::IrAndStateAbsent, RootObjectDamage::SourceUnparsable] {
+        for damage in [
+            RootObjectDamage::IrAndStateAbsent,
+            RootObjectDamage::SourceUnparsable,
+        ] {
             damage.apply(&case.path(), &case.names.contract).unwrap();
         }
         let report = case.check().await;
@@ -146,10 +175,15 @@ fn b19_a_transient_read_failure_is_no_verdict_on_the_root() {
         for object in OBJECTS {
             let case = Kind::S9.copy().await;
             let faults = FaultStore::new();
-            let options = RootOptions { wrapper: Some(faults.wrapper()) };
+            let options = RootOptions {
+                wrapper: Some(faults.wrapper()),
+            };
             let root = Root::open(&seen_uri(&case.path()), options).await.unwrap();
             faults.arm(Fault::path(Request::Get, object, 1, Effect::Fail));
-            let check = UpgradeOptions { check: true, ..UpgradeOptions::default() };
+            let check = UpgradeOptions {
+                check: true,
+                ..UpgradeOptions::default()
+            };
             let failed = upgrade(&root, &check).await;
             Refused {
                 code: "preflight_failed",
@@ -205,10 +239,19 @@ fn b22_stamp_8_with_underscored_spellings_is_refused() {
             ..SpecS::stamp_8()
         };
         FixtureS::create(&dir, spec).await.unwrap();
-        let root = Root::open(dir.to_str().unwrap(), RootOptions::default()).await.unwrap();
+        let root = Root::open(dir.to_str().unwrap(), RootOptions::default())
+            .await
+            .unwrap();
         let before = fixtures::tree::tree_digest(&dir).unwrap();
         for check in [true, false] {
-            let report = upgrade(&root, &UpgradeOptions { check, ..UpgradeOptions::default() }).await;
+            let report = upgrade(
+                &root,
+                &UpgradeOptions {
+                    check,
+                    ..UpgradeOptions::default()
+                },
+            )
+            .await;
             Refused {
                 code: "unsupported_source",
                 route: Some(8),
@@ -256,7 +299,13 @@ fn b24_a_lock_keeps_the_refusals_of_staged_objects_and_sidecars() {
             recovery: Some((STAGED, "history-lance-files-v9-to-v14")),
         };
         staged.by(&case).await;
-        sidecar(&case.path(), &case.names.contract, case.names.commit(4), "01M9000000000000000000000Z").unwrap();
+        sidecar(
+            &case.path(),
+            &case.names.contract,
+            case.names.commit(4),
+            "01M9000000000000000000000Z",
+        )
+        .unwrap();
         staged.route = None;
         staged.says = &["01M9000000000000000000000Z"];
         staged.recovery = Some((SIDECARS, "history-lance-files-v9-to-v14"));
@@ -271,7 +320,12 @@ fn b25_a_root_object_one_byte_over_the_bound() {
             let case = Kind::S9.copy().await;
             bytes::grow(&case.path().join(object), (64 << 20) + 1).unwrap();
             for check in [true, false] {
-                let report = case.run(UpgradeOptions { check, ..UpgradeOptions::default() }).await;
+                let report = case
+                    .run(UpgradeOptions {
+                        check,
+                        ..UpgradeOptions::default()
+                    })
+                    .await;
                 Refused {
                     code: "unsupported_source",
                     route: Some(9),
@@ -291,10 +345,16 @@ fn b26_a_declared_column_the_table_lacks() {
     run(|| async {
         for kind in [Kind::S8, Kind::S9] {
             let case = kind.copy().await;
-            widened(&case.names.contract).write_objects(&case.path()).unwrap();
-            Refused::routed("unsupported_source", kind.stamp(), &["node:Person", "zest", "Utf8"])
-                .by(&case)
-                .await;
+            widened(&case.names.contract)
+                .write_objects(&case.path())
+                .unwrap();
+            Refused::routed(
+                "unsupported_source",
+                kind.stamp(),
+                &["node:Person", "zest", "Utf8"],
+            )
+            .by(&case)
+            .await;
         }
     });
 }
@@ -305,7 +365,11 @@ fn b26_a_stored_column_nobody_declared() {
         let case = Kind::S9.copy().await;
         let mut legacy = case.legacy(&[]).await;
         let pin = legacy.pin(None, &case.names.person).unwrap();
-        rows::stray_column(&mut legacy, None, &case.names.person, &pin).await.unwrap();
-        Refused::routed("unsupported_source", 9, &["node:Person", "stray"]).by(&case).await;
+        rows::stray_column(&mut legacy, None, &case.names.person, &pin)
+            .await
+            .unwrap();
+        Refused::routed("unsupported_source", 9, &["node:Person", "stray"])
+            .by(&case)
+            .await;
     });
 }

@@ -33,7 +33,9 @@ fn b33_numeric_snapshots_serve_the_commit_at_or_below() {
             ];
             for (branch, first, commits) in served {
                 for (version, number) in (first..).zip(commits) {
-                    let shown = snapshot(&root, branch, &At::Version(version)).await.unwrap();
+                    let shown = snapshot(&root, branch, &At::Version(version))
+                        .await
+                        .unwrap();
                     let id = &shown.head.graph_commit_id;
                     assert_eq!(id, case.names.commit(*number), "{branch:?} {version}");
                     assert_eq!(shown.manifest_version, version);
@@ -96,8 +98,12 @@ fn b33_a_branch_made_after_the_upgrade() {
     run(|| async {
         let (case, root) = converted(Kind::S9).await;
         let main = root.open_manifest(None, None).await.unwrap();
-        create_branch(&root, &main.dataset, "later.01M9000000000000000000000B").await.unwrap();
-        let at = snapshot(&root, Some("later"), &At::Version(7)).await.unwrap();
+        create_branch(&root, &main.dataset, "later.01M9000000000000000000000B")
+            .await
+            .unwrap();
+        let at = snapshot(&root, Some("later"), &At::Version(7))
+            .await
+            .unwrap();
         assert_eq!(at.head.graph_commit_id, case.names.commit(4));
         let below = snapshot(&root, Some("later"), &At::Version(6)).await;
         assert!(below.unwrap_err().is_not_found());
@@ -134,9 +140,17 @@ fn b34_lineages_and_lookup_cross_the_upgrade() {
                 assert_eq!(shown.head.graph_commit_id, n.commit(number));
             }
             let unknown = At::Commit("01ARZ3NDEKTSV4RRFFQ69G5FAV".into());
-            assert!(snapshot(&root, None, &unknown).await.unwrap_err().is_not_found());
+            assert!(
+                snapshot(&root, None, &unknown)
+                    .await
+                    .unwrap_err()
+                    .is_not_found()
+            );
 
-            let all = HistoryReader::new(root.clone()).full_lineage().await.unwrap();
+            let all = HistoryReader::new(root.clone())
+                .full_lineage()
+                .await
+                .unwrap();
             assert_eq!(all.len(), 6);
             let ancestors = |id: &str| {
                 let (mut found, mut open) = (BTreeSet::new(), vec![id.to_string()]);
@@ -153,7 +167,10 @@ fn b34_lineages_and_lookup_cross_the_upgrade() {
             let common = child.intersection(&main);
             let base = common.max_by_key(|id| all[*id].generation).unwrap();
             assert_eq!(base, n.commit(3));
-            assert_eq!(all[n.commit(3)].native_branch.as_deref(), Some(n.gone.as_str()));
+            assert_eq!(
+                all[n.commit(3)].native_branch.as_deref(),
+                Some(n.gone.as_str())
+            );
             assert_eq!(all[n.commit(3)].graph_branch.as_deref(), Some("gone"));
         }
     });

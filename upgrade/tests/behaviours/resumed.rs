@@ -22,7 +22,12 @@ const RERUN: &str = "this omnigraph executable";
 pub async fn stopped(kind: Kind, fits: impl Fn(&Crossing) -> bool + Send + Sync + 'static) -> Case {
     let case = kind.copy().await;
     let observer = Stopper::when(fits);
-    let report = case.run(UpgradeOptions { observer, ..UpgradeOptions::default() }).await;
+    let report = case
+        .run(UpgradeOptions {
+            observer,
+            ..UpgradeOptions::default()
+        })
+        .await;
     assert_eq!(report.outcome, Outcome::RecoveryRequired, "{report:#?}");
     case
 }
@@ -37,7 +42,13 @@ async fn with_directory(kind: Kind) -> Case {
 }
 
 /// A fenced run stops with this finding and compatibility, and nothing is written.
-async fn refuses(case: &Case, options: UpgradeOptions, code: &str, by: &str, words: &[&str]) -> Report {
+async fn refuses(
+    case: &Case,
+    options: UpgradeOptions,
+    code: &str,
+    by: &str,
+    words: &[&str],
+) -> Report {
     let before = case.digest();
     let report = case.run(options).await;
     assert_eq!(report.outcome, Outcome::RecoveryRequired, "{report:#?}");
@@ -81,7 +92,8 @@ fn b39_a_fenced_rerun_does_not_look_at_the_root_objects() {
                 }
                 let objects = |case: &Case| {
                     let all = case.digest().into_iter();
-                    all.filter(|(key, _)| !key.contains('/')).collect::<Vec<_>>()
+                    all.filter(|(key, _)| !key.contains('/'))
+                        .collect::<Vec<_>>()
                 };
                 let before = objects(&case);
                 let done = completes(&case, kind).await;
@@ -117,8 +129,14 @@ fn b40_without_the_bound_archive() {
                 &[&digest],
             )
             .await;
-            assert_eq!(report.last_durable_completed_boundary.as_deref(), Some("source_fenced"));
-            assert_eq!((report.graph_identity, report.work), (None, Work::default()));
+            assert_eq!(
+                report.last_durable_completed_boundary.as_deref(),
+                Some("source_fenced")
+            );
+            assert_eq!(
+                (report.graph_identity, report.work),
+                (None, Work::default())
+            );
             replace(&archive, &kept).unwrap();
             completes(&case, Kind::S9).await;
         }
@@ -128,9 +146,10 @@ fn b40_without_the_bound_archive() {
 #[test]
 fn b41_a_partial_legacy_write_is_completed() {
     run(|| async {
-        let case = stopped(Kind::S9, |c| {
-            matches!(c, Crossing::BeforeObject { key } if key.ends_with("data/00000002.lance"))
-        })
+        let case = stopped(
+            Kind::S9,
+            |c| matches!(c, Crossing::BeforeObject { key } if key.ends_with("data/00000002.lance")),
+        )
         .await;
         let legacy = || {
             let all = case.digest().into_keys();
@@ -145,10 +164,15 @@ fn b41_a_partial_legacy_write_is_completed() {
 #[test]
 fn b41_an_object_of_other_content_interrupts() {
     run(|| async {
-        for key in ["data/00000000.lance", "locator/ids/00000000.oglx", "locator/writers/00000000.oglx"] {
-            let base = stopped(Kind::S9, |c| {
-                matches!(c, Crossing::BeforeObject { key } if key.ends_with("directory.oglx"))
-            })
+        for key in [
+            "data/00000000.lance",
+            "locator/ids/00000000.oglx",
+            "locator/writers/00000000.oglx",
+        ] {
+            let base = stopped(
+                Kind::S9,
+                |c| matches!(c, Crossing::BeforeObject { key } if key.ends_with("directory.oglx")),
+            )
             .await;
             let path = base.path().join("__history/legacy").join(key);
             let kept = std::fs::read(&path).unwrap();
@@ -182,29 +206,68 @@ fn b42_resume_after_the_directory_counts_the_plan_alone() {
 fn b43_a_fenced_census_applies_the_budgets() {
     run(|| async {
         let budgets = [
-            Limits { head_rows: 0, ..Limits::default() },
-            Limits { head_bytes: 0, ..Limits::default() },
-            Limits { retired_refs: 0, ..Limits::default() },
+            Limits {
+                head_rows: 0,
+                ..Limits::default()
+            },
+            Limits {
+                head_bytes: 0,
+                ..Limits::default()
+            },
+            Limits {
+                retired_refs: 0,
+                ..Limits::default()
+            },
         ];
         let case = fenced(Kind::S9).await;
         for (n, limits) in budgets.into_iter().enumerate() {
-            let options = UpgradeOptions { limits, ..UpgradeOptions::default() };
-            let report = refuses(&case, options, "unsupported_source", FENCING, &["the limit of 0"]).await;
+            let options = UpgradeOptions {
+                limits,
+                ..UpgradeOptions::default()
+            };
+            let report = refuses(
+                &case,
+                options,
+                "unsupported_source",
+                FENCING,
+                &["the limit of 0"],
+            )
+            .await;
             let joined = message(&report).matches("; ").count();
             assert_eq!(joined, if n == 2 { 0 } else { 5 }, "{}", message(&report));
             assert!(!message(&report).contains("cleanup"));
         }
         for (limits, code) in [
-            (Limits { cells: 0, ..Limits::default() }, "legacy_census_over_bound"),
-            (Limits { record_bytes: 1, ..Limits::default() }, "legacy_record_over_bound"),
+            (
+                Limits {
+                    cells: 0,
+                    ..Limits::default()
+                },
+                "legacy_census_over_bound",
+            ),
+            (
+                Limits {
+                    record_bytes: 1,
+                    ..Limits::default()
+                },
+                "legacy_record_over_bound",
+            ),
         ] {
-            let options = UpgradeOptions { limits, ..UpgradeOptions::default() };
+            let options = UpgradeOptions {
+                limits,
+                ..UpgradeOptions::default()
+            };
             refuses(&case, options, code, FENCING, &[]).await;
         }
         completes(&case, Kind::S9).await;
         for limits in budgets {
             let case = with_directory(Kind::S9).await;
-            let done = case.run(UpgradeOptions { limits, ..UpgradeOptions::default() }).await;
+            let done = case
+                .run(UpgradeOptions {
+                    limits,
+                    ..UpgradeOptions::default()
+                })
+                .await;
             assert_eq!(done.outcome, Outcome::Completed, "{done:#?}");
         }
     });
@@ -214,7 +277,11 @@ fn b43_a_fenced_census_applies_the_budgets() {
 fn b44_an_intent_of_layout_version_2() {
     run(|| async {
         for (from, to, words) in [
-            (r#""layout":{"version":1"#, r#""layout":{"version":2"#, "layout version 2, this build writes version 1"),
+            (
+                r#""layout":{"version":1"#,
+                r#""layout":{"version":2"#,
+                "layout version 2, this build writes version 1",
+            ),
             (r#""protocol":6"#, r#""protocol":7"#, "protocol 7"),
             (r#""target_format":14"#, r#""target_format":15"#, "to 15"),
         ] {
@@ -224,13 +291,18 @@ fn b44_an_intent_of_layout_version_2() {
             let text = head.metadata(PENDING_KEY).unwrap();
             assert!(text.contains(from));
             let text = Some(text.replacen(from, to, 1));
-            set_metadata(&root, &head.dataset, &[(PENDING_KEY, text)]).await.unwrap();
+            set_metadata(&root, &head.dataset, &[(PENDING_KEY, text)])
+                .await
+                .unwrap();
             Refused {
                 code: "unknown_upgrade_ownership",
                 route: None,
                 identity: false,
                 says: &[words],
-                recovery: Some(("the omnigraph executable that started the conversion", UNROUTED)),
+                recovery: Some((
+                    "the omnigraph executable that started the conversion",
+                    UNROUTED,
+                )),
             }
             .by(&case)
             .await;
@@ -245,7 +317,10 @@ fn b45_a_retired_ref_with_a_commit_appears_after_the_fence() {
         let mut legacy = case.legacy(&[]).await;
         let feature = case.names.feature.clone();
         let late = legacy.fork("late", Some(&feature)).await.unwrap();
-        legacy.publish(Some(&late), Publish::committed(CommitSpec::by("late"))).await.unwrap();
+        legacy
+            .publish(Some(&late), Publish::committed(CommitSpec::by("late")))
+            .await
+            .unwrap();
         legacy.retire(&late, Retirement::Archived).unwrap();
         let report = refuses(
             &case,
@@ -255,7 +330,10 @@ fn b45_a_retired_ref_with_a_commit_appears_after_the_fence() {
             &["7 commits", "6 commits"],
         )
         .await;
-        assert_eq!(report.last_durable_completed_boundary.as_deref(), Some("source_fenced"));
+        assert_eq!(
+            report.last_durable_completed_boundary.as_deref(),
+            Some("source_fenced")
+        );
         let digests = message(&report)
             .split(|c: char| !c.is_ascii_hexdigit())
             .filter(|word| word.len() == 64)
@@ -289,7 +367,10 @@ fn b46_a_changed_legacy_object() {
             }
             let by = UpgradeOptions::default();
             let report = refuses(&case, by, "legacy_objects_differ", FENCING, &[]).await;
-            says(&report.recovery.unwrap().action, &["restore the whole root"]);
+            says(
+                &report.recovery.unwrap().action,
+                &["restore the whole root"],
+            );
             replace(&path, &kept).unwrap();
             completes(&case, Kind::S9).await;
         }
@@ -314,17 +395,32 @@ fn b46_a_directory_that_cannot_be_decoded_interrupts() {
 #[test]
 fn b47_an_unreadable_object_interrupts() {
     run(|| async {
-        for object in ["locator/ids/", "locator/writers/", "locator/directory", "legacy/data/", "__history/schemas/"] {
+        for object in [
+            "locator/ids/",
+            "locator/writers/",
+            "locator/directory",
+            "legacy/data/",
+            "__history/schemas/",
+        ] {
             let case = with_directory(Kind::S9).await;
             let faults = FaultStore::new();
-            let options = RootOptions { wrapper: Some(faults.wrapper()) };
+            let options = RootOptions {
+                wrapper: Some(faults.wrapper()),
+            };
             let root = Root::open(&seen_uri(&case.path()), options).await.unwrap();
             for kind in [Request::Get, Request::Head] {
-                faults.arm(Fault { on: On::EveryPath(kind, object.into()), effect: Effect::Fail });
+                faults.arm(Fault {
+                    on: On::EveryPath(kind, object.into()),
+                    effect: Effect::Fail,
+                });
             }
             let before = case.digest();
             let report = upgrade(&root, &UpgradeOptions::default()).await;
-            assert_eq!(codes(&report), ["upgrade_interrupted"], "{object}: {report:#?}");
+            assert_eq!(
+                codes(&report),
+                ["upgrade_interrupted"],
+                "{object}: {report:#?}"
+            );
             assert_eq!(report.recovery.unwrap().executable_compatibility, RERUN);
             assert_eq!(before, case.digest());
             completes(&case, Kind::S9).await;
@@ -336,16 +432,32 @@ fn b47_an_unreadable_object_interrupts() {
 fn b38_a_pending_graph_with_a_sidecar_or_another_target() {
     run(|| async {
         let case = fenced(Kind::S9).await;
-        let options = UpgradeOptions { target: Some(13), ..UpgradeOptions::default() };
+        let options = UpgradeOptions {
+            target: Some(13),
+            ..UpgradeOptions::default()
+        };
         let before = case.digest();
         let report = case.run(options).await;
-        assert_eq!((report.outcome, codes(&report)), (Outcome::CheckFailed, vec!["unsupported_target"]));
-        assert_eq!((&report.recovery, &report.last_durable_completed_boundary), (&None, &None));
+        assert_eq!(
+            (report.outcome, codes(&report)),
+            (Outcome::CheckFailed, vec!["unsupported_target"])
+        );
+        assert_eq!(
+            (&report.recovery, &report.last_durable_completed_boundary),
+            (&None, &None)
+        );
         assert_eq!(before, case.digest());
         let id = "01M9000000000000000000000Z";
         sidecar(&case.path(), &case.names.contract, case.names.commit(4), id).unwrap();
         let by = "the omnigraph build that wrote the recovery sidecars";
-        let report = refuses(&case, UpgradeOptions::default(), "source_recovery_required", by, &[id]).await;
+        let report = refuses(
+            &case,
+            UpgradeOptions::default(),
+            "source_recovery_required",
+            by,
+            &[id],
+        )
+        .await;
         assert_eq!(report.recovery.unwrap().failed_handler, route(9));
         remove(&case.path(), &format!("__recovery/{id}.json")).unwrap();
         completes(&case, Kind::S9).await;

@@ -20,12 +20,30 @@ async fn converts(name: &'static str) {
     let uri = unpacked.path().to_str().unwrap();
     let root = Root::open(uri, RootOptions::default()).await.unwrap();
     let before = tree_digest(unpacked.path()).unwrap();
-    let check = upgrade(&root, &UpgradeOptions { check: true, ..UpgradeOptions::default() }).await;
-    assert_eq!(tree_changes(&before, &tree_digest(unpacked.path()).unwrap()), [""; 0]);
-    assert_eq!(json!(check.outcome.as_str()), expected["check"], "{check:#?}");
+    let check = upgrade(
+        &root,
+        &UpgradeOptions {
+            check: true,
+            ..UpgradeOptions::default()
+        },
+    )
+    .await;
+    assert_eq!(
+        tree_changes(&before, &tree_digest(unpacked.path()).unwrap()),
+        [""; 0]
+    );
+    assert_eq!(
+        json!(check.outcome.as_str()),
+        expected["check"],
+        "{check:#?}"
+    );
     assert_eq!(json!(codes(&check)), expected["findings"]);
     let done = upgrade(&root, &UpgradeOptions::default()).await;
-    assert_eq!(json!(done.outcome.as_str()), expected["execute"], "{done:#?}");
+    assert_eq!(
+        json!(done.outcome.as_str()),
+        expected["execute"],
+        "{done:#?}"
+    );
     assert_eq!((&done.work, &done.findings), (&check.work, &check.findings));
     let work = serde_json::to_value(done.work).unwrap();
     for (field, value) in expected["work"].as_object().unwrap() {
@@ -36,8 +54,14 @@ async fn converts(name: &'static str) {
         let opened = root.open_manifest(native, None).await.unwrap();
         assert_eq!(json!(opened.version), head["converted_version"], "{name}");
         let mode = graph::manifest::scan::ReadMode::State;
-        let state = graph::manifest::scan::read_state(&opened, mode).await.unwrap();
-        assert_eq!(Value::from(state.head.graph_commit_id), head["head_commit"], "{name}");
+        let state = graph::manifest::scan::read_state(&opened, mode)
+            .await
+            .unwrap();
+        assert_eq!(
+            Value::from(state.head.graph_commit_id),
+            head["head_commit"],
+            "{name}"
+        );
     }
     let after = tree_digest(unpacked.path()).unwrap();
     let lost: Vec<String> = tree_changes(&before, &after)

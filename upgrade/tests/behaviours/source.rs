@@ -25,7 +25,10 @@ struct Policy {
 
 impl Authorizer for Policy {
     fn authorize(&self, actor: &str, action: &str, branch: &str) -> Result<(), String> {
-        self.asked.lock().unwrap().push(format!("{actor} {action} {branch}"));
+        self.asked
+            .lock()
+            .unwrap()
+            .push(format!("{actor} {action} {branch}"));
         if branch == self.denied {
             return Err(format!("{actor} may not touch {branch}"));
         }
@@ -61,10 +64,17 @@ fn b14_a_denial_comes_before_every_finding_about_the_root() {
                     .unwrap(),
                 _ => {}
             }
-            let policy = Arc::new(Policy { denied: "feature", ..Policy::default() });
+            let policy = Arc::new(Policy {
+                denied: "feature",
+                ..Policy::default()
+            });
             denied.with(&case, under(&policy, Some("eve"))).await;
             let asked = policy.asked.lock().unwrap().clone();
-            let one = ["eve SchemaApply main", "eve SchemaApply child", "eve SchemaApply feature"];
+            let one = [
+                "eve SchemaApply main",
+                "eve SchemaApply child",
+                "eve SchemaApply feature",
+            ];
             assert_eq!(asked, [one, one].concat());
         }
     });
@@ -97,13 +107,23 @@ fn b14_a_denial_on_a_fenced_graph_is_an_interruption() {
     run(|| async {
         let case = Kind::S9.copy().await;
         let stop = Stopper::after_fence();
-        case.run(UpgradeOptions { observer: stop, ..UpgradeOptions::default() }).await;
+        case.run(UpgradeOptions {
+            observer: stop,
+            ..UpgradeOptions::default()
+        })
+        .await;
         let before = case.digest();
-        let policy = Arc::new(Policy { denied: "main", ..Policy::default() });
+        let policy = Arc::new(Policy {
+            denied: "main",
+            ..Policy::default()
+        });
         let report = case.run(under(&policy, Some("eve"))).await;
         assert_eq!(report.outcome, Outcome::RecoveryRequired);
         assert_eq!(codes(&report), ["upgrade_interrupted"]);
-        assert_eq!(report.last_durable_completed_boundary.as_deref(), Some("source_fenced"));
+        assert_eq!(
+            report.last_durable_completed_boundary.as_deref(),
+            Some("source_fenced")
+        );
         assert_eq!(before, case.digest());
     });
 }
@@ -137,12 +157,21 @@ fn b15_main_moved_between_inventory_and_fence() {
             assert_eq!(codes(&report), [code], "{report:#?}");
             assert_eq!(report.last_durable_completed_boundary, None);
             if code == "preflight_failed" {
-                assert_eq!((report.outcome, &report.recovery), (Outcome::CheckFailed, &None));
-                says(message(&report), &["version 5", "version 4", "run the check again"]);
+                assert_eq!(
+                    (report.outcome, &report.recovery),
+                    (Outcome::CheckFailed, &None)
+                );
+                says(
+                    message(&report),
+                    &["version 5", "version 4", "run the check again"],
+                );
             } else {
                 assert_eq!(report.outcome, Outcome::RecoveryRequired);
                 let recovery = report.recovery.clone().unwrap();
-                says(&recovery.executable_compatibility, &["started the conversion"]);
+                says(
+                    &recovery.executable_compatibility,
+                    &["started the conversion"],
+                );
             }
             // Nothing was fenced: check tells, and a later run converts the write too.
             let check = case.check().await;
@@ -199,7 +228,11 @@ fn b23_a_live_lock_is_retired() {
         assert_eq!(counted, case.names.work());
         assert_eq!(counted.retired_refs, 3);
         let root = case.root().await;
-        let identity = refs::read_ref(&root, &lock).await.unwrap().unwrap().identifier;
+        let identity = refs::read_ref(&root, &lock)
+            .await
+            .unwrap()
+            .unwrap()
+            .identifier;
 
         let done = case.execute().await;
         assert_eq!(done.outcome, Outcome::Completed, "{done:#?}");
@@ -217,7 +250,11 @@ fn b23_a_live_lock_is_retired() {
 #[test]
 fn b23_a_retired_lock_is_an_ordinary_retired_ref() {
     run(|| async {
-        for how in [Retirement::Marked, Retirement::ArchivedBoth, Retirement::Archived] {
+        for how in [
+            Retirement::Marked,
+            Retirement::ArchivedBoth,
+            Retirement::Archived,
+        ] {
             let case = Kind::S9Lock.copy().await;
             let lock = case.names.lock.clone().unwrap();
             case.legacy(&[]).await.retire(&lock, how).unwrap();
@@ -241,9 +278,17 @@ fn b23_a_lock_under_a_tag_is_refused_before_the_fence() {
         std::fs::write(tags.join("keep.json"), &tag).unwrap();
         let before = case.digest();
         for check in [true, false] {
-            let report = case.run(UpgradeOptions { check, ..UpgradeOptions::default() }).await;
+            let report = case
+                .run(UpgradeOptions {
+                    check,
+                    ..UpgradeOptions::default()
+                })
+                .await;
             assert_eq!(report.outcome, Outcome::CheckFailed, "{report:#?}");
-            assert_eq!(codes(&report), ["schema_apply_lock_retired", "preflight_failed"]);
+            assert_eq!(
+                codes(&report),
+                ["schema_apply_lock_retired", "preflight_failed"]
+            );
             says(&report.findings[1].message, &["keep", &lock]);
         }
         assert_eq!(before, case.digest());
@@ -263,7 +308,9 @@ fn b27_a_table_the_objects_do_not_describe() {
             let (_, extra) = extended(&n.contract).unwrap();
             let native = (!on_main).then_some(n.feature.as_str());
             let mut legacy = case.legacy(&[]).await;
-            rows::undescribed_table(&mut legacy, native, &extra).await.unwrap();
+            rows::undescribed_table(&mut legacy, native, &extra)
+                .await
+                .unwrap();
             let of = native.unwrap_or("main");
             Refused {
                 code: "unsupported_source",
@@ -284,7 +331,9 @@ fn b27_a_described_table_main_lacks() {
         let case = Kind::S8.copy().await;
         let (more, _) = extended(&case.names.contract).unwrap();
         more.write_objects(&case.path()).unwrap();
-        Refused::routed("unsupported_source", 8, &["main", "node:Zebra"]).by(&case).await;
+        Refused::routed("unsupported_source", 8, &["main", "node:Zebra"])
+            .by(&case)
+            .await;
     });
 }
 
@@ -313,10 +362,14 @@ fn b28_a_main_that_crossed_6_7_8_and_9() {
         root.stamp_in_place(None, 6).await.unwrap();
         let p2 = root.append(&person, &p1, 2).await.unwrap();
         let by = |actor| Publish::committed(CommitSpec::by(actor));
-        root.publish(None, by("ada").pin(&person, &p2)).await.unwrap();
+        root.publish(None, by("ada").pin(&person, &p2))
+            .await
+            .unwrap();
         root.fork("survey", None).await.unwrap();
         let p3 = root.append(&person, &p2, 2).await.unwrap();
-        root.publish(Some("survey"), by("bo").pin(&person, &p3)).await.unwrap();
+        root.publish(Some("survey"), by("bo").pin(&person, &p3))
+            .await
+            .unwrap();
         root.run_route(Route::TO_7, &["survey"]).await.unwrap();
         root.run_route(Route::TO_8, &["survey"]).await.unwrap();
         // The respelling: stamp advance, tables rewritten, one publication.
@@ -328,7 +381,9 @@ fn b28_a_main_that_crossed_6_7_8_and_9() {
         for (spec, pin, count) in [(&person, &p3, 2), (&knows, &k1, 0)] {
             let base = root.open_table(spec, pin).await.unwrap();
             let batch = spec.rows(Vintage::Underscored, 0..count).unwrap();
-            let next = insert(root.root(), &base, WriteMode::Overwrite, batch).await.unwrap();
+            let next = insert(root.root(), &base, WriteMode::Overwrite, batch)
+                .await
+                .unwrap();
             let pin = root.pin_of(&next, count as u64).await.unwrap();
             publish = publish.pin(spec, &pin);
         }
@@ -336,7 +391,10 @@ fn b28_a_main_that_crossed_6_7_8_and_9() {
         current.write_objects(&dir).unwrap();
 
         let opened = root.root().clone();
-        let check = UpgradeOptions { check: true, ..UpgradeOptions::default() };
+        let check = UpgradeOptions {
+            check: true,
+            ..UpgradeOptions::default()
+        };
         let check = upgrade(&opened, &check).await;
         assert_eq!(check.outcome, Outcome::CheckPassed, "{check:#?}");
         let w = check.work;
@@ -345,19 +403,31 @@ fn b28_a_main_that_crossed_6_7_8_and_9() {
             (2, 0, 4, 2)
         );
         let done = upgrade(&opened, &UpgradeOptions::default()).await;
-        assert_eq!((done.outcome, done.work), (Outcome::Completed, w), "{done:#?}");
+        assert_eq!(
+            (done.outcome, done.work),
+            (Outcome::Completed, w),
+            "{done:#?}"
+        );
         let last = opened.open_manifest(None, None).await.unwrap().version;
         let mut versions = Vec::new();
         for version in 1..=last {
-            let shown = snapshot(&opened, None, &At::Version(version)).await.unwrap();
+            let shown = snapshot(&opened, None, &At::Version(version))
+                .await
+                .unwrap();
             let pin = shown.tables[0].state.pin().unwrap();
             versions.push((pin.table_version, pin.row_count));
         }
         // Genesis to v3 the empty table, the load from v4, the respelled one from its own version.
         assert_eq!(versions[..3], [(1, 0); 3]);
         let respelled = versions.iter().position(|v| v.0 == 4).unwrap();
-        assert!(versions[3..respelled].iter().all(|v| *v == (2, 2)), "{versions:?}");
-        assert!(versions[respelled..].iter().all(|v| *v == (4, 2)), "{versions:?}");
+        assert!(
+            versions[3..respelled].iter().all(|v| *v == (2, 2)),
+            "{versions:?}"
+        );
+        assert!(
+            versions[respelled..].iter().all(|v| *v == (4, 2)),
+            "{versions:?}"
+        );
         let survey = snapshot(&opened, Some("survey"), &At::Head).await.unwrap();
         assert_eq!(survey.tables[0].state.pin().unwrap().table_version, 3);
     });

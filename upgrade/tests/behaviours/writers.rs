@@ -34,7 +34,9 @@ impl Other {
 
     async fn open(&self, natives: &[&str]) -> LegacyRoot {
         let path = std::path::Path::new(&self.uri);
-        LegacyRoot::open(path, self.contract.clone(), 99, natives).await.unwrap()
+        LegacyRoot::open(path, self.contract.clone(), 99, natives)
+            .await
+            .unwrap()
     }
 
     /// A merge insert of 0.11.x, landing right above whatever is the head.
@@ -48,7 +50,9 @@ impl Other {
     async fn create_branch(self) {
         let mut root = self.open(&[&self.fresh]).await;
         let late = root.fork("late", Some(&self.fresh)).await.unwrap();
-        root.publish(Some(&late), Publish::committed(CommitSpec::by("late"))).await.unwrap();
+        root.publish(Some(&late), Publish::committed(CommitSpec::by("late")))
+            .await
+            .unwrap();
     }
 
     async fn compact(self, native: Option<String>) {
@@ -74,7 +78,9 @@ impl Other {
     async fn touch_main(self) {
         let root = Root::open(&self.uri, RootOptions::default()).await.unwrap();
         let head = root.open_manifest(None, None).await.unwrap();
-        set_metadata(&root, &head.dataset, &[("note", Some("late".into()))]).await.unwrap();
+        set_metadata(&root, &head.dataset, &[("note", Some("late".into()))])
+            .await
+            .unwrap();
     }
 }
 
@@ -82,7 +88,10 @@ impl Other {
 async fn holds_late_commit(case: &Case, native: Option<&str>) -> bool {
     let root = case.root().await;
     let versions = root.linear_versions(MANIFEST_DIR, native).await.unwrap();
-    let dataset = root.open_dataset(MANIFEST_DIR, native, versions.last().copied()).await.unwrap();
+    let dataset = root
+        .open_dataset(MANIFEST_DIR, native, versions.last().copied())
+        .await
+        .unwrap();
     let mut rows = Vec::new();
     for batch in fixtures::legacy_writer::scan(&dataset).await.unwrap() {
         rows.extend(fixtures::legacy_writer::row::decode(&batch).unwrap());
@@ -110,7 +119,10 @@ async fn collides(
         assert_eq!(codes(report), ["upgrade_interrupted"], "{n}: {report:#?}");
         says(message(report), words);
         let recovery = report.recovery.as_ref().unwrap();
-        assert_eq!(recovery.executable_compatibility, "this omnigraph executable");
+        assert_eq!(
+            recovery.executable_compatibility,
+            "this omnigraph executable"
+        );
     }
     assert_eq!(codes(&case.check().await), ["pending_upgrade"]);
     let root = case.root().await;
@@ -143,7 +155,14 @@ fn w_a_publish_on_main_above_the_fence_is_found_before_any_conversion() {
         for crossing in [Crossing::AfterFence, Crossing::LegacyValidated] {
             let case = Kind::S9.copy().await;
             let publish = |o: Other| -> BoxFuture<'static, ()> { Box::pin(o.publish(None)) };
-            collides(&case, at(crossing), publish, &[], &["main", "version 6", ASIDE]).await;
+            collides(
+                &case,
+                at(crossing),
+                publish,
+                &[],
+                &["main", "version 6", ASIDE],
+            )
+            .await;
             assert!(holds_late_commit(&case, None).await);
         }
     });
@@ -179,7 +198,14 @@ fn w_a_publish_on_a_named_ref() {
                 let feature = o.feature.clone();
                 Box::pin(o.publish(Some(feature)))
             };
-            collides(&case, point, publish, converted, &[&feature, "version 6", ASIDE]).await;
+            collides(
+                &case,
+                point,
+                publish,
+                converted,
+                &[&feature, "version 6", ASIDE],
+            )
+            .await;
             assert!(holds_late_commit(&case, Some(&feature)).await);
         }
     });
@@ -204,13 +230,34 @@ fn w_a_branch_is_created() {
     run(|| async {
         let create = |o: Other| -> BoxFuture<'static, ()> { Box::pin(o.create_branch()) };
         let case = Kind::S9.copy().await;
-        collides(&case, at(Crossing::BeforeFence), create, &[], &["late", "appeared", ASIDE]).await;
+        collides(
+            &case,
+            at(Crossing::BeforeFence),
+            create,
+            &[],
+            &["late", "appeared", ASIDE],
+        )
+        .await;
         let case = Kind::S9.copy().await;
-        collides(&case, at(Crossing::LegacyValidated), create, &[], &["late", "appeared", ASIDE]).await;
+        collides(
+            &case,
+            at(Crossing::LegacyValidated),
+            create,
+            &[],
+            &["late", "appeared", ASIDE],
+        )
+        .await;
         // Found by the validation of the whole, with every ref but the new one converted.
         let case = Kind::S9.copy().await;
         let all = ["child", "feature", "fresh"];
-        collides(&case, after("feature"), create, &all, &["late", "appeared", ASIDE]).await;
+        collides(
+            &case,
+            after("feature"),
+            create,
+            &all,
+            &["late", "appeared", ASIDE],
+        )
+        .await;
         let root = case.root().await;
         let live = refs::live_refs(&root).await.unwrap();
         let late = live.iter().find(|r| r.logical() == "late").unwrap();
@@ -224,14 +271,35 @@ fn w_a_branch_is_deleted_or_created_again() {
         for crossing in [Crossing::AfterFence, Crossing::LegacyValidated] {
             let delete = |o: Other| -> BoxFuture<'static, ()> { Box::pin(o.delete_branch()) };
             let case = Kind::S9.copy().await;
-            collides(&case, at(crossing.clone()), delete, &[], &["fresh", "no longer live"]).await;
+            collides(
+                &case,
+                at(crossing.clone()),
+                delete,
+                &[],
+                &["fresh", "no longer live"],
+            )
+            .await;
             let recreate = |o: Other| -> BoxFuture<'static, ()> { Box::pin(o.recreate_branch()) };
             let case = Kind::S9.copy().await;
-            collides(&case, at(crossing), recreate, &[], &["fresh", "created again"]).await;
+            collides(
+                &case,
+                at(crossing),
+                recreate,
+                &[],
+                &["fresh", "created again"],
+            )
+            .await;
         }
         let recreate = |o: Other| -> BoxFuture<'static, ()> { Box::pin(o.recreate_branch()) };
         let case = Kind::S9.copy().await;
-        collides(&case, after("feature"), recreate, &["child", "feature"], &["fresh"]).await;
+        collides(
+            &case,
+            after("feature"),
+            recreate,
+            &["child", "feature"],
+            &["fresh"],
+        )
+        .await;
     });
 }
 
@@ -240,7 +308,14 @@ fn w_a_compaction_of_the_catalog() {
     run(|| async {
         let compact_main = |o: Other| -> BoxFuture<'static, ()> { Box::pin(o.compact(None)) };
         let case = Kind::S9.copy().await;
-        collides(&case, at(Crossing::AfterFence), compact_main, &[], &["main"]).await;
+        collides(
+            &case,
+            at(Crossing::AfterFence),
+            compact_main,
+            &[],
+            &["main"],
+        )
+        .await;
         let case = Kind::S9.copy().await;
         let all = ["child", "feature", "fresh"];
         collides(&case, staged("main"), compact_main, &all, &["main"]).await;
@@ -259,7 +334,9 @@ fn w_a_compaction_before_the_fence_is_not_fenced_over() {
         // Lance would rebase a metadata commit over a compaction.
         let case = Kind::S9.copy().await;
         let other = Other::of(&case);
-        let (options, act) = Act::options(at(Crossing::BeforeFence), move || Box::pin(other.compact(None)));
+        let (options, act) = Act::options(at(Crossing::BeforeFence), move || {
+            Box::pin(other.compact(None))
+        });
         let report = case.run(options).await;
         assert!(act.happened());
         assert_eq!(codes(&report), ["fence_publication_attempted"]);
@@ -276,10 +353,24 @@ fn w_a_commit_beside_the_activation_is_not_activated_over() {
         let case = Kind::S9.copy().await;
         let touch = |o: Other| -> BoxFuture<'static, ()> { Box::pin(o.touch_main()) };
         let all = ["child", "feature", "fresh"];
-        collides(&case, at(Crossing::BeforeActivation), touch, &all, &["main"]).await;
+        collides(
+            &case,
+            at(Crossing::BeforeActivation),
+            touch,
+            &all,
+            &["main"],
+        )
+        .await;
         says(message(&case.execute().await), &["version 7", ASIDE]);
         let case = Kind::S9.copy().await;
-        collides(&case, after("main"), touch, &all, &["main", "version 7", ASIDE]).await;
+        collides(
+            &case,
+            after("main"),
+            touch,
+            &all,
+            &["main", "version 7", ASIDE],
+        )
+        .await;
     });
 }
 
@@ -330,7 +421,10 @@ fn w_a_rerun_overtakes_a_run_that_hangs() {
             let report = case.run(options).await;
             assert!(act.happened());
             assert_eq!(report.outcome, Outcome::RecoveryRequired, "{report:#?}");
-            assert_eq!(report.last_durable_completed_boundary.as_deref(), Some(boundary));
+            assert_eq!(
+                report.last_durable_completed_boundary.as_deref(),
+                Some(boundary)
+            );
             let whole = crate::interrupted::whole(Kind::S9Lock).await;
             assert_eq!(left(&case).await, whole.left);
             assert_eq!(case.execute().await.outcome, Outcome::AlreadyCurrent);

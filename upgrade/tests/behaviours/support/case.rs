@@ -44,8 +44,14 @@ impl Kind {
         match self {
             Self::S8 => SpecS::stamp_8(),
             Self::S9 | Self::S9Lock => nine,
-            Self::S9Bare => SpecS { vintage: Vintage::Bare, ..nine },
-            Self::S9Overwritten => SpecS { layout: Layout::Overwrite, ..nine },
+            Self::S9Bare => SpecS {
+                vintage: Vintage::Bare,
+                ..nine
+            },
+            Self::S9Overwritten => SpecS {
+                layout: Layout::Overwrite,
+                ..nine
+            },
         }
     }
 
@@ -88,7 +94,12 @@ impl Names {
 
     /// Live refs and their source versions, in intent order.
     pub fn heads(&self) -> [(Option<&str>, u64); 4] {
-        [(Some(&self.child), 3), (Some(&self.feature), 5), (Some(&self.fresh), 4), (None, 4)]
+        [
+            (Some(&self.child), 3),
+            (Some(&self.feature), 5),
+            (Some(&self.fresh), 4),
+            (None, 4),
+        ]
     }
 
     /// The counts a check must report, `census_*` and `legacy_bytes` aside.
@@ -118,13 +129,19 @@ struct Template {
 }
 
 fn folder() -> TempDir {
-    tempfile::Builder::new().prefix("behaviours-").rand_bytes(12).tempdir().unwrap()
+    tempfile::Builder::new()
+        .prefix("behaviours-")
+        .rand_bytes(12)
+        .tempdir()
+        .unwrap()
 }
 
 impl Template {
     async fn build(kind: Kind) -> Self {
         let folder = folder();
-        let mut s = FixtureS::create(&folder.path().join("s"), kind.spec()).await.unwrap();
+        let mut s = FixtureS::create(&folder.path().join("s"), kind.spec())
+            .await
+            .unwrap();
         let lock = match kind {
             Kind::S9Lock => Some(rows::lock(&mut s.root).await.unwrap()),
             _ => None,
@@ -164,7 +181,10 @@ impl Template {
 }
 
 fn lay_out(files: &[(String, Vec<u8>)], old: &Path, new: &Path) {
-    let (old, to) = (old.to_str().unwrap().as_bytes(), new.to_str().unwrap().as_bytes());
+    let (old, to) = (
+        old.to_str().unwrap().as_bytes(),
+        new.to_str().unwrap().as_bytes(),
+    );
     assert_eq!(old.len(), to.len());
     for (key, bytes) in files {
         let path = new.join(key);
@@ -206,7 +226,9 @@ impl Case {
 
     /// Open the root.
     pub async fn root(&self) -> Root {
-        Root::open(&self.uri(), RootOptions::default()).await.unwrap()
+        Root::open(&self.uri(), RootOptions::default())
+            .await
+            .unwrap()
     }
 
     /// The root to write on as its release did; live refs and `more` are opened.
@@ -214,7 +236,9 @@ impl Case {
         let n = &self.names;
         let mut natives = vec![n.feature.as_str(), &n.fresh, &n.child];
         natives.extend(more);
-        LegacyRoot::open(&self.path(), n.contract.clone(), 77, &natives).await.unwrap()
+        LegacyRoot::open(&self.path(), n.contract.clone(), 77, &natives)
+            .await
+            .unwrap()
     }
 
     /// Every file.
@@ -246,7 +270,11 @@ impl Case {
 
     /// Check.
     pub async fn check(&self) -> Report {
-        self.run(UpgradeOptions { check: true, ..UpgradeOptions::default() }).await
+        self.run(UpgradeOptions {
+            check: true,
+            ..UpgradeOptions::default()
+        })
+        .await
     }
 
     /// Execute.

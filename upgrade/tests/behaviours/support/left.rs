@@ -24,7 +24,11 @@ pub struct Left {
 pub async fn left(case: &Case) -> Left {
     let root = case.root().await;
     let refs = refs::inventory(&root).await.unwrap();
-    let natives = refs.live.iter().map(|r| Some(r.native.clone())).chain([None]);
+    let natives = refs
+        .live
+        .iter()
+        .map(|r| Some(r.native.clone()))
+        .chain([None]);
     let mut heads = BTreeMap::new();
     for native in natives {
         let head = root.open_manifest(native.as_deref(), None).await.unwrap();

@@ -26,7 +26,9 @@ pub fn run<F: Future<Output = ()>>(test: impl FnOnce() -> F + Send) {
                 .unwrap()
                 .block_on(test());
         };
-        let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, body);
+        let thread = std::thread::Builder::new()
+            .stack_size(STACK)
+            .spawn_scoped(scope, body);
         if let Err(panic) = thread.unwrap().join() {
             std::panic::resume_unwind(panic);
         }
@@ -95,13 +97,30 @@ impl Refused<'_> {
     /// The same with options.
     pub async fn with(self, case: &Case, options: UpgradeOptions) -> Report {
         let before = case.digest();
-        let check = case.run(UpgradeOptions { check: true, ..options.clone() }).await;
-        let execute = case.run(UpgradeOptions { check: false, ..options }).await;
-        assert_eq!(tree_changes(&before, &case.digest()), [""; 0], "{execute:#?}");
+        let check = case
+            .run(UpgradeOptions {
+                check: true,
+                ..options.clone()
+            })
+            .await;
+        let execute = case
+            .run(UpgradeOptions {
+                check: false,
+                ..options
+            })
+            .await;
+        assert_eq!(
+            tree_changes(&before, &case.digest()),
+            [""; 0],
+            "{execute:#?}"
+        );
         for report in [&check, &execute] {
             self.holds(report);
         }
-        let mode_aside = Report { mode: check.mode, ..execute.clone() };
+        let mode_aside = Report {
+            mode: check.mode,
+            ..execute.clone()
+        };
         assert_eq!(check, mode_aside);
         execute
     }
@@ -118,13 +137,19 @@ impl Refused<'_> {
         assert_eq!(report.work, Work::default());
         let routes: Vec<String> = self.route.map(route).into_iter().collect();
         assert_eq!(report.route, routes, "{report:#?}");
-        assert_eq!(report.graph_identity.is_some(), self.identity, "{report:#?}");
+        assert_eq!(
+            report.graph_identity.is_some(),
+            self.identity,
+            "{report:#?}"
+        );
         assert_eq!(report.last_durable_completed_boundary, None);
         assert!(report.completed_handlers.is_empty());
-        let recovery = report
-            .recovery
-            .as_ref()
-            .map(|r| (r.executable_compatibility.as_str(), r.failed_handler.as_str()));
+        let recovery = report.recovery.as_ref().map(|r| {
+            (
+                r.executable_compatibility.as_str(),
+                r.failed_handler.as_str(),
+            )
+        });
         assert_eq!(recovery, self.recovery);
     }
 }
