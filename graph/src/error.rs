@@ -35,13 +35,12 @@ pub enum Error {
     #[error("{0}")]
     Conflict(String),
     /// Storage failed or did not answer (permissions, network, disk full).
-    #[error("{context}: {source}")]
+    #[error("{context}: {}", one_line(cause.as_ref()))]
     Storage {
         /// The object and the operation.
         context: String,
-        /// The store's own error.
-        #[source]
-        source: Box<dyn StdError + Send + Sync>,
+        /// The store's own error, shown on one line with the context.
+        cause: Box<dyn StdError + Send + Sync>,
     },
 }
 
@@ -77,7 +76,7 @@ impl Error {
     ) -> Self {
         Self::Storage {
             context: context.into(),
-            source: source.into(),
+            cause: source.into(),
         }
     }
 
@@ -145,9 +144,9 @@ impl Error {
                 limit,
                 actual,
             },
-            Self::Storage { context: c, source } => Self::Storage {
+            Self::Storage { context: c, cause } => Self::Storage {
                 context: format!("{context}: {c}"),
-                source,
+                cause,
             },
         }
     }
@@ -177,12 +176,33 @@ fn storage_failed(error: &(dyn StdError + 'static)) -> bool {
     false
 }
 
-/// A Lance error on one line, without the source locations Lance appends.
+/// A Lance error on one line.
 fn brief(error: &lance::Error) -> String {
+    one_line(error)
+}
+
+/// The first line of an error, without the source location of its library that Lance appends.
+fn one_line(error: &(dyn StdError + 'static)) -> String {
     let text = error.to_string();
     let first = text.lines().next().unwrap_or_default();
-    match first.find(", /") {
-        Some(at) => first[..at].to_string(),
-        None => first.to_string(),
+    match first.rfind(", /") {
+        Some(at) if first[at..].contains(".rs:") => first[..at].to_string(),
+        _ => first.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_storage_error_is_one_line_without_source_locations() {
+        let cause = "LanceError(IO): disk on fire, /build/lance/io.rs:12:3\nbacktrace";
+        let error = Error::storage("cannot read a, /b", cause).within("main");
+        assert_eq!(
+            error.to_string(),
+            "main: cannot read a, /b: LanceError(IO): disk on fire"
+        );
+        assert!(StdError::source(&error).is_none());
     }
 }

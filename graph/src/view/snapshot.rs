@@ -108,9 +108,8 @@ async fn at_commit(root: &Root, state: &BranchState, id: &str) -> Result<Snapsho
         return Ok(of_record(record));
     }
     let mut others = refs::live_refs(root).await?;
-    others.sort_by(|a, b| {
-        (b.contents.create_at, &a.native).cmp(&(a.contents.create_at, &b.native))
-    });
+    others
+        .sort_by(|a, b| (b.contents.create_at, &a.native).cmp(&(a.contents.create_at, &b.native)));
     let mut natives: Vec<Option<String>> = vec![None];
     natives.extend(others.into_iter().map(|r| Some(r.native)));
     for native in natives {
@@ -178,7 +177,10 @@ async fn at_version(
         }
     }
     guard_stamp(&GuardInput::of(&opened, root.uri()))?;
-    Ok(of_state(branch, read_state(&opened, ReadMode::State).await?))
+    Ok(of_state(
+        branch,
+        read_state(&opened, ReadMode::State).await?,
+    ))
 }
 
 /// Where every ref of `__manifest`, live or retired, forked from.

@@ -82,7 +82,7 @@ fn damaged(object: &str, reader: &HeldReader, error: lance::Error) -> Error {
         return failure;
     }
     match Error::lance(format!("{object} cannot be decoded"), error) {
-        Error::Storage { context, source } => Error::internal(format!("{context}: {source}")),
+        Error::Storage { context, cause } => Error::internal(format!("{context}: {cause}")),
         Error::Internal(text) => Error::Internal(text),
         other => Error::internal(other.to_string()),
     }
