@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use graph::Error;
-use graph::history::legacy::foreign_objects;
+use graph::history::legacy::{NAMED_KEYS, foreign_objects};
 use graph::model::names::{MAIN, logical_name, logical_name_error};
 
 use super::preflight::Scope;
@@ -16,11 +16,17 @@ pub(super) async fn history_is_empty(run: &Run<'_>) -> Result<(), Stop> {
     if foreign.is_empty() {
         return Ok(());
     }
+    // A full list is likely a cut one: say so, or the reader takes it for the whole.
+    let cut = if foreign.len() >= NAMED_KEYS {
+        format!(" (the first {NAMED_KEYS})")
+    } else {
+        String::new()
+    };
     Err(Stop::refused(
         Code::HistoryObjectsPresent,
         format!(
             "a graph of stamp {} has no history area, but __history/ holds objects that no schema archive \
-             accounts for: {}; find out what wrote them and move them out of the root, or restore the whole \
+             accounts for: {}{cut}; find out what wrote them and move them out of the root, or restore the whole \
              root from a backup",
             run.source.unwrap_or_default(),
             foreign.join(", ")

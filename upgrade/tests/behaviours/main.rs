@@ -18,6 +18,7 @@ mod support;
 
 mod admission;
 mod bounds;
+mod changed;
 mod faults;
 mod guards;
 mod interrupted;

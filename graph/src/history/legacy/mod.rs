@@ -23,7 +23,7 @@ pub use layout::{
     LEGACY_FILE_RECORD_BYTES, LEGACY_LAYOUT_VERSION, LEGACY_SHARD_ENTRIES, LegacyLayout, LegacyPlan,
 };
 pub use plan::{PlannedObjects, plan};
-pub use preflight::foreign_objects;
+pub use preflight::{NAMED_KEYS, foreign_objects};
 pub(in crate::history) use verify::listed_shard;
 pub use verify::{Verified, read_directory, verify};
 pub use write::{Moment, ObjectObserver, write};

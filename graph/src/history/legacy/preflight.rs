@@ -10,7 +10,7 @@ use crate::history::path::{HISTORY_DIR, is_schema_archive_or_temporary};
 use crate::store::Root;
 
 /// Most keys named.
-const NAMED_KEYS: usize = 20;
+pub const NAMED_KEYS: usize = 20;
 
 /// The objects under `__history/` that are neither schema archives nor their create-temporaries: at most
 /// 20 keys relative to that folder, sorted. Empty when the upgrade may begin.
