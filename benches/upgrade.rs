@@ -21,23 +21,27 @@ const STACK_BYTES: usize = 16 << 20;
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 fn main() -> Result<(), Failure> {
-    let worker = std::thread::Builder::new()
-        .stack_size(STACK_BYTES)
-        .spawn(|| -> Result<(), Failure> {
-            let runtime = tokio::runtime::Builder::new_multi_thread()
-                .enable_all()
-                .thread_stack_size(STACK_BYTES)
-                .build()?;
-            match std::env::var(ROLE) {
-                Ok(role) => runtime.block_on(child(&role)),
-                Err(_) => parent(),
-            }
-        })?;
+    let worker =
+        std::thread::Builder::new()
+            .stack_size(STACK_BYTES)
+            .spawn(|| -> Result<(), Failure> {
+                let runtime = tokio::runtime::Builder::new_multi_thread()
+                    .enable_all()
+                    .thread_stack_size(STACK_BYTES)
+                    .build()?;
+                match std::env::var(ROLE) {
+                    Ok(role) => runtime.block_on(child(&role)),
+                    Err(_) => parent(),
+                }
+            })?;
     worker.join().map_err(|_| "the bench panicked")?
 }
 
 fn parent() -> Result<(), Failure> {
-    let mut sizes: Vec<usize> = std::env::args().skip(1).filter_map(|a| a.parse().ok()).collect();
+    let mut sizes: Vec<usize> = std::env::args()
+        .skip(1)
+        .filter_map(|a| a.parse().ok())
+        .collect();
     if sizes.is_empty() {
         sizes = SIZES.to_vec();
     }
@@ -101,7 +105,11 @@ async fn child(role: &str) -> Result<(), Failure> {
         };
         Root::open(&seen_uri(&path), options).await?
     } else {
-        Root::open(&path.canonicalize()?.to_string_lossy(), RootOptions::default()).await?
+        Root::open(
+            &path.canonicalize()?.to_string_lossy(),
+            RootOptions::default(),
+        )
+        .await?
     };
     let started = Instant::now();
     let report = upgrade(

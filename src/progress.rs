@@ -20,7 +20,8 @@ impl Bar {
     /// A bar that is silent with `quiet`, and when stderr is no terminal.
     pub fn new(quiet: bool) -> Self {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
-        if let Ok(style) = ProgressStyle::with_template("{msg:28} {wide_bar} {pos}/{len} {elapsed}") {
+        if let Ok(style) = ProgressStyle::with_template("{msg:28} {wide_bar} {pos}/{len} {elapsed}")
+        {
             bar.set_style(style);
         }
         if !quiet {

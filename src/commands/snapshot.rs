@@ -64,7 +64,10 @@ fn human(document: &Document<'_>) -> String {
     let mut lines = vec![
         format!("branch: {}", document.branch),
         format!("manifest_version: {}", document.manifest_version),
-        format!("internal_schema_version: {}", document.internal_schema_version),
+        format!(
+            "internal_schema_version: {}",
+            document.internal_schema_version
+        ),
         format!("head commit: {}", document.head_commit),
     ];
     let width = document

@@ -16,7 +16,10 @@ pub async fn run(args: &UpgradeArgs, store: Option<&str>, quiet: bool) -> anyhow
     target::refuse_cluster(&root).await?;
     if !args.check && !quiet {
         let kind = if root.is_local() { "local" } else { "remote" };
-        output::note(&format!("omnigraph upgrade → {} (direct, {kind})", root.uri()));
+        output::note(&format!(
+            "omnigraph upgrade → {} (direct, {kind})",
+            root.uri()
+        ));
     }
     let bar = Arc::new(Bar::new(quiet || args.json));
     let options = UpgradeOptions {

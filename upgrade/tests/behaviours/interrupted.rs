@@ -214,7 +214,7 @@ fn b38_stopped_at_every_crossing_in_turn_on_one_root() {
         let kind = Kind::S9Lock;
         let whole = whole(kind).await;
         let case = kind.copy().await;
-        for target in whole.crossings.iter().cloned() {
+        for target in &whole.crossings {
             let wanted = target.clone();
             let stop = Stopper::when(move |c| *c == wanted);
             let report = case
@@ -224,7 +224,7 @@ fn b38_stopped_at_every_crossing_in_turn_on_one_root() {
                 })
                 .await;
             assert!(!report.outcome.is_success(), "{target:?}: {report:#?}");
-            assert_eq!(stop.seen().last(), Some(&target), "{report:#?}");
+            assert_eq!(stop.seen().last(), Some(target), "{report:#?}");
         }
         assert_eq!(case.execute().await.outcome, Outcome::AlreadyCurrent);
         assert_eq!(left(&case).await, whole.left);

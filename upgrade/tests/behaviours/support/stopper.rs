@@ -10,11 +10,13 @@ use upgrade::{Crossing, Observer, Progress, UpgradeOptions};
 /// The message of an injected stop.
 pub const STOP: &str = "stopped by the test";
 
+type Fits = Box<dyn Fn(&Crossing) -> bool + Send + Sync>;
+
 /// Remembers every crossing and stops at the one with an index, or at the first that fits.
 #[derive(Default)]
 pub struct Stopper {
     index: Option<usize>,
-    fits: Option<Box<dyn Fn(&Crossing) -> bool + Send + Sync>>,
+    fits: Option<Fits>,
     seen: Mutex<Vec<Crossing>>,
 }
 
