@@ -73,9 +73,16 @@ async fn read_contents(root: &Root, key: &str, native: &str) -> Result<Option<Re
 
 /// Every ref object, split by its retirement record.
 async fn active_refs(root: &Root) -> Result<RefInventory> {
-    let names: Vec<String> = root
-        .list_names(&format!("{MANIFEST_DIR}/_refs/branches"))
-        .await?
+    let folder = format!("{MANIFEST_DIR}/_refs/branches");
+    let (files, folders) = root.list_level(&folder).await?;
+    // Skipping it would make a live branch look deleted.
+    if let Some(odd) = folders.iter().find(|f| decode_ref_file(f).is_some()) {
+        return Err(Error::internal(format!(
+            "{folder}/{odd} is a folder where the file of a ref is expected; restore the whole root from \
+             a backup"
+        )));
+    }
+    let names: Vec<String> = files
         .iter()
         .filter_map(|file| decode_ref_file(file))
         .collect();

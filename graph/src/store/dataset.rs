@@ -77,6 +77,14 @@ impl Root {
                     dataset.manifest().branch.as_deref().unwrap_or("main")
                 )));
             }
+            // The file name decides what is latest: a stray copy of another version must not pass for it.
+            let named = dataset.manifest_location().version;
+            if dataset.manifest().version != named {
+                return Err(Error::internal(format!(
+                    "{context}: the manifest stored as version {named} says version {}",
+                    dataset.manifest().version
+                )));
+            }
             if let Some(v) = version
                 && dataset.manifest().version != v
             {

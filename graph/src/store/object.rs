@@ -167,19 +167,28 @@ impl Root {
     /// The names (not keys) of the objects directly below `prefix`, sorted. A prefix that does not
     /// exist is empty.
     pub async fn list_names(&self, prefix: &str) -> Result<Vec<String>> {
+        Ok(self.list_level(prefix).await?.0)
+    }
+
+    /// The names of the objects and of the folders directly below `prefix`, each sorted. A prefix that
+    /// does not exist is empty.
+    pub async fn list_level(&self, prefix: &str) -> Result<(Vec<String>, Vec<String>)> {
         let path = self.path(prefix)?;
         let listed = match self.store().inner.list_with_delimiter(Some(&path)).await {
             Ok(listed) => listed,
-            Err(object_store::Error::NotFound { .. }) => return Ok(Vec::new()),
+            Err(object_store::Error::NotFound { .. }) => return Ok((Vec::new(), Vec::new())),
             Err(e) => return Err(Error::object(format!("cannot list {prefix}"), e)),
         };
+        let name = |path: &object_store::path::Path| path.filename().map(str::to_string);
         let mut names: Vec<String> = listed
             .objects
             .iter()
-            .filter_map(|o| o.location.filename().map(str::to_string))
+            .filter_map(|o| name(&o.location))
             .collect();
+        let mut folders: Vec<String> = listed.common_prefixes.iter().filter_map(name).collect();
         names.sort();
-        Ok(names)
+        folders.sort();
+        Ok((names, folders))
     }
 
     /// Create an object only if it is absent (`docs/format/history.md` 8). On any error of the create
