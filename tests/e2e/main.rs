@@ -9,6 +9,12 @@
     missing_docs
 )]
 
+mod bad_input;
+mod cli;
+mod cluster;
 mod completeness;
+mod damage;
+mod fuzz;
+mod kills;
 mod samples;
 mod support;

@@ -64,7 +64,7 @@ pub fn finish(mut command: Command) -> Run {
         "{line} died of a signal ({status}): {run:#?}"
     );
     assert!(
-        !run.stderr.contains("panicked"),
+        !run.stderr.contains("panicked at"),
         "{line} panicked: {run:#?}"
     );
     run
