@@ -1,5 +1,7 @@
 //! Which refs are live, which are retired.
 
+use std::collections::BTreeSet;
+
 use futures::{StreamExt as _, TryStreamExt as _};
 
 use super::contents::RefContents;
@@ -11,6 +13,8 @@ use crate::store::{MANIFEST_DIR, Root};
 const ARCHIVE_NAME: &str = "_omnigraph_retired_branch.json";
 /// Name prefix of engine-owned merge-input tags; they do not block retirement.
 const MERGE_INPUT_PREFIX: &str = "__omnigraph_merge_input_v1_";
+/// What the names of Lance manifests end in.
+const MANIFEST_SUFFIX: &str = ".manifest";
 /// Most bytes of a ref, archive or tag object. They hold a few strings.
 const MAX_REF_BYTES: u64 = 4 << 20;
 /// Ref objects read at once.
@@ -39,6 +43,9 @@ pub struct RefInventory {
     pub live: Vec<NativeRef>,
     /// Archives and refs that carry a valid retirement record.
     pub retired: Vec<NativeRef>,
+    /// Native names, ascending, of trees that hold a version while neither a ref object nor an archive names
+    /// them: what an interrupted creation leaves, and what a lost ref or archive leaves.
+    pub unclaimed: Vec<String>,
 }
 
 /// Key of a ref object; `/` in the name is stored as `%2F`.
@@ -113,27 +120,52 @@ pub async fn live_refs(root: &Root) -> Result<Vec<NativeRef>> {
     Ok(active_refs(root).await?.live)
 }
 
-/// Live and retired refs. Archives are found by listing `__manifest/tree/`; one without a valid
-/// retirement record, or one that differs from a marked ref of the same name, is [`Error::Internal`].
+/// What one listing of `__manifest/tree/` shows, by native name.
+#[derive(Debug, Default)]
+struct Trees {
+    /// Trees with a retirement archive.
+    archived: BTreeSet<String>,
+    /// Trees with at least one version.
+    versioned: BTreeSet<String>,
+}
+
+impl Trees {
+    fn add(&mut self, below: &str) {
+        if let Some(native) = below
+            .strip_suffix(ARCHIVE_NAME)
+            .and_then(|n| n.strip_suffix('/'))
+        {
+            self.archived.insert(native.to_string());
+        } else if let Some((tree, file)) = below.rsplit_once('/')
+            && file.ends_with(MANIFEST_SUFFIX)
+            && let Some(native) = tree.strip_suffix("/_versions")
+            && !self.versioned.contains(native)
+        {
+            self.versioned.insert(native.to_string());
+        }
+    }
+
+    async fn list(root: &Root) -> Result<Self> {
+        let prefix = format!("{MANIFEST_DIR}/tree/");
+        let mut trees = Self::default();
+        let mut keys = root.list(prefix.trim_end_matches('/'))?;
+        while let Some((key, _)) = keys.try_next().await? {
+            if let Some(below) = key.strip_prefix(&prefix) {
+                trees.add(below);
+            }
+        }
+        Ok(trees)
+    }
+}
+
+/// Live and retired refs, and the trees of neither. Archives are found by listing `__manifest/tree/`; one
+/// without a valid retirement record, or one that differs from a marked ref of the same name, is
+/// [`Error::Internal`].
 pub async fn inventory(root: &Root) -> Result<RefInventory> {
     let mut inventory = active_refs(root).await?;
-    let prefix = format!("{MANIFEST_DIR}/tree/");
-    let suffix = format!("/{ARCHIVE_NAME}");
-    let keys: Vec<String> = root
-        .list(prefix.trim_end_matches('/'))?
-        .try_filter_map(|(key, _)| {
-            let found = key.ends_with(&suffix).then_some(key);
-            async move { Ok(found) }
-        })
-        .try_collect()
-        .await?;
-    for key in keys {
-        let Some(native) = key
-            .strip_prefix(&prefix)
-            .and_then(|k| k.strip_suffix(&suffix))
-        else {
-            continue;
-        };
+    let trees = Trees::list(root).await?;
+    for native in &trees.archived {
+        let key = archive_key(native);
         let Some(contents) = read_contents(root, &key, native).await? else {
             continue;
         };
@@ -143,7 +175,7 @@ pub async fn inventory(root: &Root) -> Result<RefInventory> {
                  from a backup"
             )));
         }
-        if let Some(marked) = inventory.retired.iter().find(|r| r.native == native) {
+        if let Some(marked) = inventory.retired.iter().find(|r| r.native == *native) {
             if marked.contents != contents {
                 return Err(Error::internal(format!(
                     "{key} differs from the marked ref object {}",
@@ -152,9 +184,20 @@ pub async fn inventory(root: &Root) -> Result<RefInventory> {
             }
         } else {
             inventory.retired.push(NativeRef {
-                native: native.to_string(),
+                native: native.clone(),
                 contents,
             });
+        }
+    }
+    for native in trees.versioned {
+        let claimed = |refs: &[NativeRef]| refs.iter().any(|r| r.native == native);
+        if !claimed(&inventory.live)
+            && !claimed(&inventory.retired)
+            // Created or archived since the refs were listed: not lost.
+            && read_ref(root, &native).await?.is_none()
+            && !root.exists(&archive_key(&native)).await?
+        {
+            inventory.unclaimed.push(native);
         }
     }
     inventory.retired.sort_by(|a, b| a.native.cmp(&b.native));

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use futures::TryStreamExt as _;
 use lance::Dataset;
 use lance::dataset::builder::DatasetBuilder;
+use lance::dataset::transaction::Operation;
 
 use super::{Root, guarded};
 use crate::error::{Error, Result};
@@ -27,6 +28,20 @@ impl ManifestVersion {
     /// One entry of the schema-level metadata.
     pub fn metadata(&self, key: &str) -> Option<&str> {
         self.dataset.schema().metadata.get(key).map(String::as_str)
+    }
+
+    /// Whether this is the version that creating the ref wrote, with nothing published on it: its
+    /// transaction is Lance's `Clone`. An unreadable transaction is an error, one that is not recorded `false`.
+    pub async fn is_clone(&self) -> Result<bool> {
+        let dataset = self.dataset.clone();
+        guarded(&self.describe(), async move {
+            let transaction = dataset
+                .read_transaction()
+                .await
+                .map_err(|e| Error::lance("cannot read the transaction of a version", e))?;
+            Ok(transaction.is_some_and(|t| matches!(t.operation, Operation::Clone { .. })))
+        })
+        .await
     }
 
     /// `version N of ref R`, for messages.

@@ -88,6 +88,7 @@ pub(super) async fn preflight(run: &mut Run<'_>) -> Result<Ready, Stop> {
     };
     if !run.fenced() {
         branches::history_is_empty(run).await?;
+        branches::trees_are_claimed(run).await?;
         branches::heads_are_convertible(run, &scope).await?;
     }
     let census = plan::census(run, &scope, reader).await?;
