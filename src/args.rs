@@ -26,7 +26,7 @@ pub struct Cli {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Convert a graph of stamp 8 or 9 (OmniGraph 0.11.x) to stamp 14, in place.
+    /// Convert a graph of stamp 8 or 9 (OmniGraph 0.11.x) or 13 to stamp 14, in place.
     ///
     /// Run it with --check first: that reads everything, changes nothing and says what will happen. Take the
     /// graph offline and back up the whole root before running it without --check. It can be killed at

@@ -14,15 +14,18 @@ use std::path::{Path, PathBuf};
 use census::{Census, check_budgets};
 use fixtures::sample::{expected, samples_folder, unpack};
 use graph::history::legacy::{LegacyLayout, PlannedObjects, plan};
+use legacy::{LegacySource, Role};
 use serde_json::{Map, Value, json};
 use ulid::Ulid;
 
-const STAMPS_8_AND_9: [&str; 5] = [
+const SOURCES: [&str; 7] = [
     "s8-observa1",
     "s8-lock-ab1",
     "s9-evolution",
     "s9-cleaned",
     "s9-foreign",
+    "s13-observa",
+    "s13-evolution",
 ];
 /// A source and the same root converted by another implementation.
 const CONVERTED: [(&str, &str); 2] = [
@@ -69,7 +72,7 @@ fn work(census: &Census, objects: &PlannedObjects) -> Value {
 async fn counts_and_heads_are_the_expected_ones() {
     let Some(samples) = samples() else { return };
     let expected = expected(&samples).unwrap();
-    for name in STAMPS_8_AND_9 {
+    for name in SOURCES {
         let unpacked = unpack(&samples, name).unwrap();
         let root = common::open(unpacked.path()).await;
         let (input, locks) = common::input(&root).await;
@@ -130,6 +133,69 @@ async fn planned_objects_equal_those_of_another_implementation() {
             let archive = format!("schemas/{}.schema", contract.content_hash());
             let stored = std::fs::read(history.join(archive)).unwrap();
             assert_eq!(contract.contract().encode().unwrap(), stored);
+        }
+    }
+}
+
+/// At stamp 13 every commit names the contract row of the version it wrote.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn stamp_13_commits_name_their_own_contract() {
+    let Some(samples) = samples() else { return };
+    for (name, contracts) in [("s13-observa", 1), ("s13-evolution", 5)] {
+        let unpacked = unpack(&samples, name).unwrap();
+        let root = common::open(unpacked.path()).await;
+        let census = common::clean(&root).await;
+        let digests: Vec<&str> = census.contracts.iter().map(|c| c.content_hash()).collect();
+        assert_eq!(digests.len(), contracts, "{name}");
+        assert!(digests.is_sorted(), "{name}");
+        for chain in &census.chains {
+            for record in &chain.records {
+                let commit = &record.commit;
+                let version = Some(commit.graph_manifest_version);
+                let opened = root
+                    .open_manifest(chain.native.as_deref(), version)
+                    .await
+                    .unwrap();
+                let stamp = LegacySource::Stamp13
+                    .admit(&opened, Role::Retained)
+                    .unwrap();
+                let stored = legacy::read_contract(&opened, stamp)
+                    .await
+                    .unwrap()
+                    .unwrap();
+                assert_eq!(
+                    commit.schema_content_hash.as_deref(),
+                    Some(stored.content_hash()),
+                    "{name} {version:?}"
+                );
+                assert_eq!(commit.schema_contract.as_ref(), Some(stored.head()));
+                stored.contract().validate().unwrap();
+            }
+        }
+        // Pins are kept as they are stored: nobody adds a last linear version at stamp 13.
+        let scan = |version| async move {
+            let stamp = LegacySource::Stamp13
+                .admit(&version, Role::LiveHead)
+                .unwrap();
+            LegacySource::Stamp13
+                .scan_head(&version, stamp)
+                .await
+                .unwrap()
+        };
+        for head in &census.heads {
+            let stored = scan(
+                root.open_manifest(head.native.as_deref(), Some(head.pinned))
+                    .await
+                    .unwrap(),
+            )
+            .await;
+            for table in &head.record.tables {
+                if let Some(pin) = table.state.pin() {
+                    assert_eq!(pin.metadata.last_linear_version, None, "{name}");
+                    let row = &stored.pins[&(table.identity, pin.manifest_version)];
+                    assert_eq!(row, pin, "{name}");
+                }
+            }
         }
     }
 }

@@ -72,6 +72,7 @@ pub(crate) async fn scan(version: &ManifestVersion, stamp: AdmittedStamp) -> Res
     };
     let whole = Scan {
         flat: COLUMNS,
+        content: &["schema_source", "schema_ir"],
         filter: None,
         fragments: None,
     };
@@ -143,15 +144,11 @@ impl Partial {
                     ));
                 }
             }
-            // Below stamp 13 no row has texts; the packed reader brings them.
             Row::Contract(row) => {
-                return Err(match row.source {
-                    None => "a contract row without schema_source",
-                    Some(_) => {
-                        "a contract row in a catalog that keeps its contract in root objects"
-                    }
+                if scan.contract.is_some() {
+                    return Err("a second contract row".to_string());
                 }
-                .to_string());
+                scan.contract = Some(Arc::new(row.into_contract()?));
             }
         }
         Ok(())
@@ -282,7 +279,7 @@ mod tests {
 
     #[test]
     fn contradictions_are_refused() {
-        let contract = |source: Option<&str>| {
+        let contract = |source: Option<&str>, ir: Option<&str>| {
             Row::Contract(ContractRow {
                 head: ContractHead {
                     schema_ir_hash: "h".into(),
@@ -290,7 +287,7 @@ mod tests {
                     schema_identity_domain: "d".into(),
                 },
                 source: source.map(str::to_string),
-                ir: None,
+                ir: ir.map(str::to_string),
             })
         };
         let a = || table(1, "node:A");
@@ -311,8 +308,13 @@ mod tests {
             (vec![drop(1, "node:A", 3)], "has no 'table' row"),
             (vec![drop(1, "node:B", 3), a()], "calls it 'node:B'"),
             (vec![pin(2, 3), a()], "has no 'table' row"),
-            (vec![contract(None)], "without schema_source"),
-            (vec![contract(Some("x"))], "root objects"),
+            (vec![contract(None, None)], "without schema_source"),
+            (vec![contract(None, Some("{}"))], "without schema_source"),
+            (vec![contract(Some("x"), None)], "without schema_ir"),
+            (
+                vec![contract(Some("x"), Some("{}")); 2],
+                "second contract row",
+            ),
         ] {
             let why = HeadScan::of_rows(5, rows).expect_err(words);
             assert!(why.contains(words), "{why} does not say {words}");

@@ -8,7 +8,9 @@
 use graph::model::{
     ContractHead, Pin, PinMetadata, TableIdentity, TableKind, table::canonical_path,
 };
+use graph::schema::Contract;
 
+use crate::contract::SourceContract;
 use crate::metadata;
 
 /// Fixed key of the contract row.
@@ -118,6 +120,16 @@ pub struct ContractRow {
     pub source: Option<String>,
     /// IR text, byte-exact.
     pub ir: Option<String>,
+}
+
+impl ContractRow {
+    /// The contract of a whole row, which has both texts.
+    pub(crate) fn into_contract(self) -> Result<SourceContract, String> {
+        let source = self.source.ok_or("a contract row without schema_source")?;
+        let ir = self.ir.ok_or("a contract row without schema_ir")?;
+        let head = self.head;
+        SourceContract::new(Contract { head, source, ir }).map_err(|e| e.to_string())
+    }
 }
 
 /// Columns a row type may fill beyond its key and type.

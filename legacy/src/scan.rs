@@ -1,13 +1,15 @@
 //! Rows out of a real Lance scan: deletions applied, any number of fragments, one batch of 1024 rows in
 //! memory at a time (`docs/format/legacy-manifest.md` 1.1, 2).
 
-use arrow_array::{Array, RecordBatch, StringArray, UInt64Array};
+use arrow_array::{Array, LargeStringArray, RecordBatch, StringArray, StructArray, UInt64Array};
 use futures::StreamExt as _;
 use graph::store::{ManifestVersion, guarded};
 use graph::{Error, Result};
+use lance::dataset::scanner::MaterializationStyle;
 use lance_core::ROW_ADDR;
 use lance_table::format::Fragment;
 
+use crate::packed::Packed;
 use crate::row::{LogicalRow, Row};
 use crate::shape::Shape;
 
@@ -17,12 +19,26 @@ const BATCH_ROWS: usize = 1024;
 /// What one read takes from a version.
 #[derive(Debug, Clone)]
 pub(crate) struct Scan {
-    /// Columns of the flat shape.
+    /// Columns of the flat shape. The packed `record` is always read whole: one child alone cannot be
+    /// projected.
     pub flat: &'static [&'static str],
+    /// Content columns of stamp 13; the other shapes have none.
+    pub content: &'static [&'static str],
     /// SQL over `object_type`.
     pub filter: Option<&'static str>,
     /// Only these fragments, telling rows apart by fragment; all of them when `None`.
     pub fragments: Option<Vec<Fragment>>,
+}
+
+impl Scan {
+    fn columns(&self, shape: Shape) -> Vec<&'static str> {
+        let packed = ["object_id", "object_type", "record"];
+        match shape {
+            Shape::Flat => self.flat.to_vec(),
+            Shape::Packed12 => packed.to_vec(),
+            Shape::Packed13 => [&packed, self.content].concat(),
+        }
+    }
 }
 
 /// Fold every row of a version, in no particular order, into `state`. `step` also gets the id of the
@@ -40,19 +56,18 @@ where
     F: Fn(&mut S, u64, Row) -> std::result::Result<(), String> + Send + 'static,
 {
     let object = version.describe();
-    if shape != Shape::Flat {
-        return Err(Error::refused(format!(
-            "{object} stores its rows as {shape}, which this build does not read yet"
-        )));
-    }
     let (context, dataset) = (object.clone(), version.dataset.clone());
     guarded(&object, async move {
         let failed = |e: lance::Error| Error::lance(format!("cannot scan {context}"), e);
         let mut scanner = dataset.scan();
-        scanner.project(scan.flat).map_err(failed)?;
+        scanner.project(&scan.columns(shape)).map_err(failed)?;
         scanner.batch_size(BATCH_ROWS);
         if let Some(filter) = scan.filter {
             scanner.filter(filter).map_err(failed)?;
+            // The default style takes numbers early and texts late, which tears a packed page apart.
+            if shape != Shape::Flat {
+                scanner.materialization_style(MaterializationStyle::AllEarly);
+            }
         }
         if let Some(fragments) = scan.fragments {
             scanner.with_fragments(fragments);
@@ -80,10 +95,24 @@ where
     .await
 }
 
-/// The columns of one flat batch; the ones a read does not project are `None`.
+/// The columns of one batch; the ones a read does not project are `None`.
 struct Columns<'a> {
     object_id: &'a StringArray,
     object_type: &'a StringArray,
+    fields: Fields<'a>,
+    schema_source: Option<&'a LargeStringArray>,
+    schema_ir: Option<&'a LargeStringArray>,
+    address: Option<&'a UInt64Array>,
+}
+
+/// The columns that the shapes store differently.
+enum Fields<'a> {
+    Flat(Flat<'a>),
+    Packed(Packed<'a>),
+}
+
+/// One column per field.
+struct Flat<'a> {
     table_key: &'a StringArray,
     location: Option<&'a StringArray>,
     metadata: Option<&'a StringArray>,
@@ -92,7 +121,6 @@ struct Columns<'a> {
     table_version: Option<&'a UInt64Array>,
     table_branch: Option<&'a StringArray>,
     row_count: Option<&'a UInt64Array>,
-    address: Option<&'a UInt64Array>,
 }
 
 fn column<'a, A: Array + 'static>(
@@ -111,23 +139,24 @@ fn column<'a, A: Array + 'static>(
     }
 }
 
+fn required<'a>(
+    batch: &'a RecordBatch,
+    name: &str,
+) -> std::result::Result<&'a StringArray, String> {
+    column(batch, name)?.ok_or_else(|| format!("the column {name} is missing"))
+}
+
 impl<'a> Columns<'a> {
     fn of(batch: &'a RecordBatch) -> std::result::Result<Self, String> {
-        let required = |name: &str| {
-            column::<StringArray>(batch, name)?
-                .ok_or_else(|| format!("the column {name} is missing"))
-        };
         Ok(Self {
-            object_id: required("object_id")?,
-            object_type: required("object_type")?,
-            table_key: required("table_key")?,
-            location: column(batch, "location")?,
-            metadata: column(batch, "metadata")?,
-            stable_table_id: column(batch, "stable_table_id")?,
-            table_incarnation_id: column(batch, "table_incarnation_id")?,
-            table_version: column(batch, "table_version")?,
-            table_branch: column(batch, "table_branch")?,
-            row_count: column(batch, "row_count")?,
+            object_id: required(batch, "object_id")?,
+            object_type: required(batch, "object_type")?,
+            fields: match column::<StructArray>(batch, "record")? {
+                Some(record) => Fields::Packed(Packed::of(record)?),
+                None => Fields::Flat(Flat::of(batch)?),
+            },
+            schema_source: column(batch, "schema_source")?,
+            schema_ir: column(batch, "schema_ir")?,
             address: column(batch, ROW_ADDR)?,
         })
     }
@@ -138,27 +167,61 @@ impl<'a> Columns<'a> {
     }
 
     fn row(&self, at: usize) -> std::result::Result<LogicalRow<'a>, String> {
-        let text =
-            |array: Option<&'a StringArray>| array.filter(|a| !a.is_null(at)).map(|a| a.value(at));
+        let content = |array: Option<&'a LargeStringArray>| {
+            array.filter(|a| !a.is_null(at)).map(|a| a.value(at))
+        };
+        let object_id = text(self.object_id, at).ok_or("a row has a null object_id")?;
+        let within = |why: String| format!("row '{object_id}': {why}");
+        let row = LogicalRow {
+            object_id,
+            object_type: text(self.object_type, at)
+                .ok_or_else(|| within("the column object_type is null".into()))?,
+            schema_source: content(self.schema_source),
+            schema_ir: content(self.schema_ir),
+            ..LogicalRow::default()
+        };
+        match &self.fields {
+            Fields::Flat(flat) => flat.fill(at, row),
+            Fields::Packed(packed) => packed.fill(at, row),
+        }
+        .map_err(within)
+    }
+}
+
+impl<'a> Flat<'a> {
+    fn of(batch: &'a RecordBatch) -> std::result::Result<Self, String> {
+        Ok(Self {
+            table_key: required(batch, "table_key")?,
+            location: column(batch, "location")?,
+            metadata: column(batch, "metadata")?,
+            stable_table_id: column(batch, "stable_table_id")?,
+            table_incarnation_id: column(batch, "table_incarnation_id")?,
+            table_version: column(batch, "table_version")?,
+            table_branch: column(batch, "table_branch")?,
+            row_count: column(batch, "row_count")?,
+        })
+    }
+
+    fn fill(&self, at: usize, row: LogicalRow<'a>) -> std::result::Result<LogicalRow<'a>, String> {
         let number =
             |array: Option<&'a UInt64Array>| array.filter(|a| !a.is_null(at)).map(|a| a.value(at));
-        let object_id = text(Some(self.object_id)).ok_or("a row has a null object_id")?;
-        let missing = |name: &str| format!("row '{object_id}': the column {name} is null");
+        let texts = |array: Option<&'a StringArray>| array.and_then(|a| text(a, at));
         Ok(LogicalRow {
-            object_id,
-            object_type: text(Some(self.object_type)).ok_or_else(|| missing("object_type"))?,
-            table_key: text(Some(self.table_key)).ok_or_else(|| missing("table_key"))?,
-            location: text(self.location),
-            metadata: text(self.metadata),
+            table_key: text(self.table_key, at).ok_or("the column table_key is null")?,
+            location: texts(self.location),
+            metadata: texts(self.metadata),
             stable_table_id: number(self.stable_table_id),
             table_incarnation_id: number(self.table_incarnation_id),
             table_version: number(self.table_version),
-            table_branch: text(self.table_branch),
+            table_branch: texts(self.table_branch),
             row_count: number(self.row_count),
-            schema_source: None,
-            schema_ir: None,
+            ..row
         })
     }
+}
+
+fn text(array: &StringArray, at: usize) -> Option<&str> {
+    array.is_valid(at).then(|| array.value(at))
 }
 
 #[cfg(test)]

@@ -19,6 +19,8 @@ pub enum LegacySource {
         /// The contract read from the root objects, or from its archive on a resumed run.
         contract: Arc<SourceContract>,
     },
+    /// Stamp 13: every version stores its own contract row, and the rows are taken as they stand.
+    Stamp13,
 }
 
 impl LegacySource {
@@ -26,6 +28,7 @@ impl LegacySource {
     pub fn live_stamp(&self) -> u32 {
         match self {
             Self::RootContract { stamp, .. } => *stamp,
+            Self::Stamp13 => 13,
         }
     }
 
@@ -39,7 +42,7 @@ impl LegacySource {
     }
 
     /// Scan a head (6.2) and complete it: at stamps 8 and 9 every pin's last linear version is its own
-    /// table version, and the contract is the root's.
+    /// table version, and the contract is the root's. Rows of stamp 13 are complete.
     pub async fn scan_head(
         &self,
         version: &ManifestVersion,
@@ -59,6 +62,7 @@ impl LegacySource {
                 }
                 scan.contract = Some(contract.clone());
             }
+            Self::Stamp13 => {}
         }
     }
 }

@@ -6,7 +6,11 @@
 //! A publish of stamps 6 to 9 adds a fragment and leaves the others, so a version shares nearly all its
 //! fragments with the one before. Fragments are immutable (a data file and a deletion file, both named
 //! by chance), hence [`SchemaReader`] keeps what it found in each and reads a fragment once, not once per
-//! version: a history of n publishes costs n fragment reads instead of n²/2.
+//! version: a history of n publishes costs n fragment reads instead of n²/2. Stamps 10 to 13 overwrite
+//! the whole row set instead: there every fragment is read once because it belongs to one version only.
+//!
+//! The IR text of a contract is large and changes rarely. It is read by a scan of its own, and only when
+//! identity or source differ from those of the version read before.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -21,7 +25,7 @@ use lance_table::format::Fragment;
 
 use crate::admission::AdmittedStamp;
 use crate::contract::SourceContract;
-use crate::row::{Registration, Row};
+use crate::row::{ContractRow, Registration, Row};
 use crate::scan::{Scan, fold_rows};
 
 const COLUMNS: &[&str] = &[
@@ -34,7 +38,8 @@ const COLUMNS: &[&str] = &[
     "table_incarnation_id",
 ];
 const FILTER: &str = "object_type IN ('table', 'schema_contract')";
-/// Fragments and registrations kept between groups; about 30 MB.
+const CONTRACT_FILTER: &str = "object_type = 'schema_contract'";
+/// Fragments, registrations and quarter kilobytes of source kept between groups; about 30 MB.
 const KEPT: usize = 131_072;
 
 /// Registrations and contract of one version.
@@ -49,7 +54,39 @@ pub struct VersionSchema {
 /// Reads version schemas, each fragment once.
 #[derive(Debug, Default)]
 pub struct SchemaReader {
-    found: HashMap<Key, Vec<Registration>>,
+    found: HashMap<Key, Found>,
+    /// The contract of the last version that had one, and its row without the IR.
+    last: Option<(Arc<ContractRow>, Arc<SourceContract>)>,
+}
+
+/// What one fragment holds.
+#[derive(Debug, Default)]
+struct Found {
+    registrations: Vec<Registration>,
+    contract: Option<Arc<ContractRow>>,
+}
+
+impl Found {
+    fn weight(&self) -> usize {
+        let source = self.contract.as_ref().and_then(|row| row.source.as_ref());
+        1 + self.registrations.len() + source.map_or(0, |text| text.len() / 256)
+    }
+
+    fn add(&mut self, row: Row) -> std::result::Result<(), String> {
+        match row {
+            Row::Table(registration) => self.registrations.push(registration),
+            // No shape below stamp 13 has the column.
+            Row::Contract(row) if row.source.is_none() => {
+                return Err("a contract row without schema_source".to_string());
+            }
+            Row::Contract(_) if self.contract.is_some() => {
+                return Err("a second contract row".to_string());
+            }
+            Row::Contract(row) => self.contract = Some(Arc::new(row)),
+            _ => return Err("a row that the filter should have left out".to_string()),
+        }
+        Ok(())
+    }
 }
 
 /// Digest of everything that decides what rows a fragment shows.
@@ -83,10 +120,14 @@ impl SchemaReader {
         let reads: Vec<_> = reads.collect();
         let mut schemas = Vec::with_capacity(group.len());
         for (at, read) in join_all(reads).await.into_iter().enumerate() {
-            let schema = read.and_then(|found| {
-                self.found.extend(found);
-                self.assemble(&group[at].0, &wanted[at])
-            });
+            let (version, stamp) = &group[at];
+            let schema = match read {
+                Ok(found) => {
+                    self.found.extend(found);
+                    self.assemble(version, *stamp, &wanted[at]).await
+                }
+                Err(error) => Err(error),
+            };
             match schema {
                 Ok(schema) => schemas.push(schema),
                 Err(error) => return (schemas, Some(error)),
@@ -97,34 +138,100 @@ impl SchemaReader {
 
     /// Forget everything that the coming group does not show, once enough is kept.
     fn make_room(&mut self, wanted: &[Vec<Wanted>]) {
-        let kept: usize = self.found.values().map(|r| 1 + r.len()).sum();
+        let kept: usize = self.found.values().map(Found::weight).sum();
         if kept > KEPT {
             let shown: HashSet<&Key> = wanted.iter().flatten().map(|w| &w.key).collect();
             self.found.retain(|key, _| shown.contains(key));
         }
     }
 
-    fn assemble(&self, version: &ManifestVersion, wanted: &[Wanted]) -> Result<VersionSchema> {
+    async fn assemble(
+        &mut self,
+        version: &ManifestVersion,
+        stamp: AdmittedStamp,
+        wanted: &[Wanted],
+    ) -> Result<VersionSchema> {
+        let wrong = |why: String| Error::internal(format!("{}: {why}", version.describe()));
         let mut tables = BTreeMap::new();
+        let mut row: Option<Arc<ContractRow>> = None;
         for w in wanted {
             // Every fragment was read or known, unless two claim one id.
-            let found = self.found.get(&w.key).ok_or_else(|| {
-                Error::internal(format!(
-                    "{}: fragment {} is listed twice",
-                    version.describe(),
-                    w.fragment.id
-                ))
-            })?;
-            for registration in found {
-                add(&mut tables, registration)
-                    .map_err(|why| Error::internal(format!("{}: {why}", version.describe())))?;
+            let found = self
+                .found
+                .get(&w.key)
+                .ok_or_else(|| wrong(format!("fragment {} is listed twice", w.fragment.id)))?;
+            for registration in &found.registrations {
+                add(&mut tables, registration).map_err(wrong)?;
+            }
+            if let Some(held) = &found.contract
+                && row.replace(held.clone()).is_some()
+            {
+                return Err(wrong("a second contract row".into()));
             }
         }
+        let contract = match row {
+            None => None,
+            Some(row) => Some(self.contract(version, stamp, row, wanted).await?),
+        };
         Ok(VersionSchema {
             registrations: tables.into_values().collect(),
-            contract: None,
+            contract,
         })
     }
+
+    /// The whole contract of a version whose row, without the IR, is `row`.
+    async fn contract(
+        &mut self,
+        version: &ManifestVersion,
+        stamp: AdmittedStamp,
+        row: Arc<ContractRow>,
+        wanted: &[Wanted],
+    ) -> Result<Arc<SourceContract>> {
+        if let Some((last, contract)) = &self.last
+            && *last == row
+        {
+            // One copy of the source for all fragments that hold it.
+            for w in wanted {
+                if let Some(held) = self.found.get_mut(&w.key).and_then(|f| f.contract.as_mut()) {
+                    *held = last.clone();
+                }
+            }
+            return Ok(contract.clone());
+        }
+        let contract = read_contract(version, stamp).await?.ok_or_else(|| {
+            Error::internal(format!(
+                "{}: its contract row is gone between two scans",
+                version.describe()
+            ))
+        })?;
+        let contract = Arc::new(contract);
+        self.last = Some((row, contract.clone()));
+        Ok(contract)
+    }
+}
+
+/// The contract row of one admitted version with both texts, `None` when it has none. Two rows, or one
+/// without a text (which is every one below stamp 13), are errors.
+pub async fn read_contract(
+    version: &ManifestVersion,
+    stamp: AdmittedStamp,
+) -> Result<Option<SourceContract>> {
+    let scan = Scan {
+        flat: COLUMNS,
+        content: &["schema_source", "schema_ir"],
+        filter: Some(CONTRACT_FILTER),
+        fragments: None,
+    };
+    fold_rows(version, stamp.shape(), scan, None, |found, _, row| {
+        let Row::Contract(row) = row else {
+            return Err("a row that the filter should have left out".to_string());
+        };
+        if found.replace(row.into_contract()?).is_some() {
+            return Err("a second contract row".to_string());
+        }
+        Ok(())
+    })
+    .await
 }
 
 /// Read fragments that no earlier read of this run showed.
@@ -132,37 +239,30 @@ async fn read_new(
     version: &ManifestVersion,
     stamp: AdmittedStamp,
     new: Vec<&Wanted>,
-) -> Result<HashMap<Key, Vec<Registration>>> {
+) -> Result<HashMap<Key, Found>> {
     if new.is_empty() {
         return Ok(HashMap::new());
     }
     let scan = Scan {
         flat: COLUMNS,
+        content: &["schema_source"],
         filter: Some(FILTER),
         fragments: Some(new.iter().map(|w| w.fragment.clone()).collect()),
     };
     let keys: HashMap<u64, Key> = new.iter().map(|w| (w.fragment.id, w.key)).collect();
     // A fragment without such rows is known to have none.
-    let empty = keys.values().map(|key| (*key, Vec::new())).collect();
+    let empty = keys.values().map(|key| (*key, Found::default())).collect();
     fold_rows(
         version,
         stamp.shape(),
         scan,
         empty,
         move |found, fragment, row| {
-            let registration = match row {
-                Row::Table(registration) => registration,
-                Row::Contract(_) => return Err("a contract row without schema_source".to_string()),
-                _ => return Err("a row that the filter should have left out".to_string()),
-            };
-            let of: Option<&mut Vec<Registration>> = keys
+            let of: Option<&mut Found> = keys
                 .get(&fragment)
                 .and_then(|key| HashMap::get_mut(found, key));
             match of {
-                Some(list) => {
-                    list.push(registration);
-                    Ok(())
-                }
+                Some(held) => held.add(row),
                 None => Err(format!(
                     "the row is of fragment {fragment}, which was not asked for"
                 )),

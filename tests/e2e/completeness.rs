@@ -67,6 +67,16 @@ fn of_s9_foreign() {
 }
 
 #[test]
+fn of_s13_observa() {
+    sample("s13-observa");
+}
+
+#[test]
+fn of_s13_evolution() {
+    sample("s13-evolution");
+}
+
+#[test]
 fn of_fixture_s_at_8() {
     let (_dir, s) = fixture_s(SpecS::stamp_8());
     let source = upgraded_serves_everything(s.root.path());

@@ -155,8 +155,10 @@ pub(crate) struct Ready {
     pub intent: UpgradeIntent,
     /// Planned objects and census heads; `None` when the directory already stands.
     pub planned: Option<Planned>,
-    /// The contract of every version.
+    /// The contract the intent binds: main's at its pinned version.
     pub contract: std::sync::Arc<legacy::SourceContract>,
+    /// Reads source versions.
+    pub reader: legacy::LegacySource,
     /// Main at its pinned version.
     pub main: ManifestVersion,
 }

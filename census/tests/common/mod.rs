@@ -31,23 +31,28 @@ async fn pinned(root: &Root, r: Option<&NativeRef>) -> RefInput {
 pub async fn input(root: &Root) -> (CensusInput, usize) {
     let main = root.open_manifest(None, None).await.unwrap();
     let stamp = StampReading::of(&main).number().unwrap();
-    let contract = root_objects::read(root, stamp)
-        .await
-        .unwrap()
-        .unwrap()
-        .contract;
+    let source = match stamp {
+        13 => LegacySource::Stamp13,
+        _ => {
+            let read = root_objects::read(root, stamp).await.unwrap().unwrap();
+            LegacySource::RootContract {
+                stamp,
+                contract: read.contract,
+            }
+        }
+    };
     let refs = inventory(root).await.unwrap();
     let mut input = CensusInput {
         attempt: Ulid::nil(),
         live: vec![pinned(root, None).await],
         retired: Vec::new(),
-        source: LegacySource::RootContract { stamp, contract },
+        source,
         limits: Limits::default(),
     };
     let mut locks = 0;
     for r in &refs.live {
         let one = pinned(root, Some(r)).await;
-        if r.logical() == SCHEMA_APPLY_LOCK {
+        if stamp < 10 && r.logical() == SCHEMA_APPLY_LOCK {
             locks += 1;
             input.retired.push(one);
         } else {

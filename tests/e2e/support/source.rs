@@ -4,7 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use arrow_array::{Array, RecordBatch, StringArray, UInt64Array};
+use arrow_array::{
+    Array, ArrayRef, RecordBatch, StringArray, StructArray, UInt8Array, UInt64Array,
+};
 use lance::Dataset;
 use serde_json::{Value, json};
 
@@ -229,7 +231,14 @@ fn json_file(path: &Path) -> Value {
 
 async fn scan(dataset: &Dataset) -> Vec<Row> {
     let mut scanner = dataset.scan();
-    scanner.project(&COLUMNS).unwrap();
+    // Stamp 13 packs all but the first two.
+    if dataset.schema().field("record").is_some() {
+        scanner
+            .project(&["object_id", "object_type", "record"])
+            .unwrap();
+    } else {
+        scanner.project(&COLUMNS).unwrap();
+    }
     let batch = scanner.try_into_batch().await.unwrap();
     (0..batch.num_rows())
         .map(|at| Row::of(&batch, at))
@@ -300,14 +309,28 @@ impl Row {
     }
 }
 
+/// A column, or a child of the packed record, with its bit in the null mask.
+fn column<'a>(batch: &'a RecordBatch, name: &str, at: usize) -> Option<&'a ArrayRef> {
+    let Some(record) = batch.column_by_name("record") else {
+        return batch.column_by_name(name);
+    };
+    let record = record.as_any().downcast_ref::<StructArray>().unwrap();
+    let Some(bit) = record.column_names().iter().position(|n| *n == name) else {
+        return batch.column_by_name(name);
+    };
+    let present = record.column_by_name("present").unwrap();
+    let present = present.as_any().downcast_ref::<UInt8Array>().unwrap();
+    (present.value(at) & (1 << bit) == 0).then(|| record.column(bit))
+}
+
 fn text(batch: &RecordBatch, name: &str, at: usize) -> Option<String> {
-    let column = batch.column_by_name(name).unwrap();
+    let column = column(batch, name, at)?;
     let column = column.as_any().downcast_ref::<StringArray>().unwrap();
     column.is_valid(at).then(|| column.value(at).to_string())
 }
 
 fn number(batch: &RecordBatch, name: &str, at: usize) -> Option<u64> {
-    let column = batch.column_by_name(name).unwrap();
+    let column = column(batch, name, at)?;
     let column = column.as_any().downcast_ref::<UInt64Array>().unwrap();
     column.is_valid(at).then(|| column.value(at))
 }

@@ -1,7 +1,8 @@
 //! The contract of every pre-upgrade version (step 13, `docs/format/upgrade-protocol.md` 6.3).
 //!
-//! Unfenced it comes from the three root schema objects; on a fenced graph from the archive the intent
-//! binds, and the root objects are not looked at.
+//! At stamps 8 and 9 it comes, unfenced, from the three root schema objects; on a fenced graph from the
+//! archive the intent binds, and the root objects are not looked at. At stamp 13 it is the row of main's
+//! pinned version, fenced or not, and there are no root objects to look at.
 
 use std::sync::Arc;
 
@@ -17,9 +18,11 @@ use crate::intent::{UpgradeIntent, UpgradeSchemaContract};
 use crate::report::{Code, Remedy};
 use crate::run::{Run, Stop};
 
-/// The contract and, unfenced, its parsed IR.
+/// The contract, what reads the source versions, and the IR that tables are compared with: that of the
+/// root objects, when they were read.
 pub(super) struct Bound {
     pub contract: Arc<SourceContract>,
+    pub reader: LegacySource,
     pub ir: Option<SchemaIr>,
 }
 
@@ -30,9 +33,43 @@ pub(super) async fn bind(
     main: &ManifestVersion,
 ) -> Result<Bound, Stop> {
     match &run.pending {
+        _ if source == LegacySource::Stamp13.live_stamp() => from_row(run, main).await,
         Some(intent) => from_archive(run, intent).await,
         None => from_root_objects(run, source, main).await,
     }
+}
+
+/// The row of a stamp-13 main. What makes an unfenced graph unsupported is an error on a fenced one: it
+/// was there when this protocol fenced the graph.
+async fn from_row(run: &Run<'_>, main: &ManifestVersion) -> Result<Bound, Stop> {
+    let reader = LegacySource::Stamp13;
+    let object = main.describe();
+    let refused = |why: String| {
+        if run.fenced() {
+            Stop::Hard(Error::internal(why))
+        } else {
+            Stop::refused(Code::UnsupportedSource, why)
+        }
+    };
+    let stamp = reader
+        .admit(main, Role::LiveHead)
+        .map_err(|reason| refused(format!("{object} is not admitted as a head: {reason}")))?;
+    let contract = legacy::read_contract(main, stamp).await?.ok_or_else(|| {
+        refused(format!(
+            "{object} holds no schema_contract row, where a graph of stamp 13 keeps its accepted \
+                 schema; restore the whole root from a backup"
+        ))
+    })?;
+    contract.contract().validate().map_err(|e| {
+        refused(format!(
+            "the schema_contract row of {object} is not valid: {e}"
+        ))
+    })?;
+    Ok(Bound {
+        contract: Arc::new(contract),
+        reader,
+        ir: None,
+    })
 }
 
 async fn from_root_objects(
@@ -65,6 +102,7 @@ async fn from_root_objects(
     }
     Ok(Bound {
         contract: read.contract,
+        reader,
         ir: Some(read.ir),
     })
 }
@@ -85,8 +123,13 @@ async fn from_archive(run: &Run<'_>, intent: &UpgradeIntent) -> Result<Bound, St
             ));
         }
     };
+    let contract = Arc::new(SourceContract::new(contract)?);
     Ok(Bound {
-        contract: Arc::new(SourceContract::new(contract)?),
+        reader: LegacySource::RootContract {
+            stamp: intent.source_format,
+            contract: contract.clone(),
+        },
+        contract,
         ir: None,
     })
 }

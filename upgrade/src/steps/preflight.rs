@@ -1,19 +1,13 @@
 //! Preflight: everything that is decided before the first write (steps 1 to 25). Reads only.
 
 use graph::history::legacy::read_directory;
-use graph::stamp::{
-    CURRENT, GuardInput, PENDING_KEY, Refusal, StampReading, guard, guard_stamp, writer_of,
-};
+use graph::stamp::{CURRENT, GuardInput, PENDING_KEY, Refusal, StampReading, guard, guard_stamp};
 use graph::store::ManifestVersion;
-use legacy::LegacySource;
 
 use super::{branches, contract, inventory, plan, tables};
 use crate::intent::{SourceBranch, SourceLock, UpgradeIntent};
 use crate::report::{Code, Finding, Outcome, Remedy};
 use crate::run::{Ready, Run, Stop, route_name};
-
-/// The stamps this build converts.
-const SOURCES: [u32; 2] = [8, 9];
 
 /// What is to be converted, from the intent or freshly pinned.
 pub(super) struct Scope {
@@ -79,19 +73,16 @@ pub(super) async fn preflight(run: &mut Run<'_>) -> Result<Ready, Stop> {
             intent,
             planned: None,
             contract: bound.contract,
+            reader: bound.reader,
             main,
         });
     }
-    let reader = LegacySource::RootContract {
-        stamp: source,
-        contract: bound.contract.clone(),
-    };
     if !run.fenced() {
         branches::history_is_empty(run).await?;
         branches::trees_are_claimed(run).await?;
         branches::heads_are_convertible(run, &scope).await?;
     }
-    let census = plan::census(run, &scope, reader).await?;
+    let census = plan::census(run, &scope, bound.reader.clone()).await?;
     if let Some(ir) = bound.ir.as_ref().filter(|_| !run.fenced()) {
         tables::compare_sets(run, ir, &census)?;
         tables::compare_columns(run, ir, &census).await?;
@@ -104,6 +95,7 @@ pub(super) async fn preflight(run: &mut Run<'_>) -> Result<Ready, Stop> {
         intent,
         planned: Some(planned),
         contract: bound.contract,
+        reader: bound.reader,
         main,
     })
 }
@@ -175,19 +167,7 @@ async fn before_routing(run: &mut Run<'_>, head: &ManifestVersion) -> Result<u32
         ));
     }
     match run.source {
-        Some(source) if SOURCES.contains(&source) => Ok(source),
-        Some(source) => {
-            let message = format!(
-                "the graph has stamp {source}, written by {}; this release of the toolkit converts stamps \
-                 8 and 9 only, a later one converts stamp {source}. Keep the graph as it is",
-                writer_of(source)
-            );
-            Err(if run.pending.is_some() {
-                Stop::recovery(Code::UnsupportedSource, message, Remedy::Fencing)
-            } else {
-                Stop::refused(Code::UnsupportedSource, message)
-            })
-        }
+        Some(source) => Ok(source),
         None => Err(without_source(&input)),
     }
 }

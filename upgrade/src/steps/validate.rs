@@ -12,7 +12,7 @@ use graph::model::names::{MAIN, logical_name};
 use graph::model::{HistoryRecord, Pin, TableIdentity, TableRow};
 use graph::store::ManifestVersion;
 use graph::{Error, Result};
-use legacy::{HeadScan, LegacySource, Role};
+use legacy::{HeadScan, Role};
 
 use super::convert;
 use super::{fence, inventory, legacy_objects};
@@ -83,10 +83,7 @@ pub(super) async fn ref_is_converted(
 }
 
 async fn source_scan(run: &Run<'_>, ready: &Ready, branch: &SourceBranch) -> Result<HeadScan> {
-    let reader = LegacySource::RootContract {
-        stamp: ready.intent.source_format,
-        contract: ready.contract.clone(),
-    };
+    let reader = &ready.reader;
     let version = match &branch.native {
         None => ready.main.clone(),
         Some(native) => {
