@@ -24,7 +24,7 @@ async fn fixture(spec: SpecS) -> (TempDir, FixtureS) {
     (folder, FixtureS::create(&dir, spec).await.unwrap())
 }
 
-fn specs() -> [SpecS; 4] {
+fn specs() -> [SpecS; 5] {
     let (eight, nine) = (SpecS::stamp_8(), SpecS::stamp_9());
     [
         eight,
@@ -37,6 +37,7 @@ fn specs() -> [SpecS; 4] {
             vintage: Vintage::Bare,
             ..nine
         },
+        SpecS::stamp_13(),
     ]
 }
 
@@ -68,7 +69,7 @@ async fn counts_chains_and_heads_at_both_stamps_and_layouts() {
             "nothing is written"
         );
 
-        let (c, want) = (&census.counts, EXPECTED_S);
+        let (c, want) = (&census.counts, spec.expected());
         assert_eq!(census.source_stamp, spec.stamp);
         assert_eq!(
             [

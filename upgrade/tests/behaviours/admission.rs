@@ -88,9 +88,9 @@ fn b02_stamp_14_layout_restamped_13_is_refused() {
             .unwrap();
         Refused {
             code: "unsupported_source",
-            route: None,
+            route: Some(13),
             identity: false,
-            says: &["stamp 13"],
+            says: &["stamp 13", "packed record"],
             recovery: None,
         }
         .by(&case)
@@ -202,7 +202,13 @@ fn b05_pending_value_nobody_owns() {
 #[test]
 fn b06_check_on_s_writes_nothing_and_counts() {
     run(|| async {
-        for kind in [Kind::S8, Kind::S9, Kind::S9Bare, Kind::S9Overwritten] {
+        for kind in [
+            Kind::S8,
+            Kind::S9,
+            Kind::S9Bare,
+            Kind::S9Overwritten,
+            Kind::S13,
+        ] {
             let case = kind.copy().await;
             let before = case.digest();
             let report = case.check().await;
@@ -235,7 +241,13 @@ fn b06_check_on_s_writes_nothing_and_counts() {
 #[test]
 fn b07_execute_on_s_converts_every_ref() {
     run(|| async {
-        for kind in [Kind::S8, Kind::S9, Kind::S9Bare, Kind::S9Overwritten] {
+        for kind in [
+            Kind::S8,
+            Kind::S9,
+            Kind::S9Bare,
+            Kind::S9Overwritten,
+            Kind::S13,
+        ] {
             converts(kind).await;
         }
     });

@@ -16,7 +16,7 @@ pub struct Whole {
 
 /// The uninterrupted run of a source, taken once.
 pub async fn whole(kind: Kind) -> &'static Whole {
-    static WHOLE: [OnceCell<Whole>; 5] = [const { OnceCell::const_new() }; 5];
+    static WHOLE: [OnceCell<Whole>; 6] = [const { OnceCell::const_new() }; 6];
     WHOLE[kind as usize]
         .get_or_init(|| async move {
             let case = kind.copy().await;
@@ -195,6 +195,11 @@ fn b38_crossings_then_rerun_stamp_9_even() {
 #[test]
 fn b38_crossings_then_rerun_stamp_9_odd() {
     run(|| every_crossing(Kind::S9, 1, 2));
+}
+
+#[test]
+fn b38_crossings_then_rerun_stamp_13() {
+    run(|| every_crossing(Kind::S13, 0, 1));
 }
 
 #[test]

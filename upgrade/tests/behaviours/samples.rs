@@ -1,4 +1,4 @@
-//! Behaviours 53 and 54 as far as the sample roots go: stamp 8 and 9 roots carried there from data that a
+//! Behaviours 53 and 54 as far as the sample roots go: roots of stamps 8, 9 and 13 carried there from data that a
 //! release wrote. Skipped when no samples are at hand.
 
 use std::path::Path;
@@ -98,4 +98,14 @@ fn b54_after_the_releases_own_cleanup() {
 #[test]
 fn b54_with_foreign_table_versions() {
     run(|| converts("s9-foreign"));
+}
+
+#[test]
+fn b53_observatory_at_stamp_13() {
+    run(|| converts("s13-observa"));
+}
+
+#[test]
+fn b53_evolution_at_stamp_13() {
+    run(|| converts("s13-evolution"));
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use fixtures::contract::{Contract, TypeSpec, Vintage};
 use fixtures::damage::rows;
-use fixtures::fixture_s::{EXPECTED_S, FixtureS, SpecS};
+use fixtures::fixture_s::{ExpectedS, FixtureS, SpecS};
 use fixtures::legacy_writer::{Layout, LegacyRoot};
 use fixtures::tree::{TreeDigest, tree_digest, walk};
 use graph::store::{Root, RootOptions};
@@ -31,12 +31,14 @@ pub enum Kind {
     S9Bare,
     /// S at stamp 9, whole row sets overwritten.
     S9Overwritten,
+    /// S at stamp 13.
+    S13,
 }
 
 impl Kind {
     /// Its stamp.
     pub fn stamp(self) -> u32 {
-        if self == Self::S8 { 8 } else { 9 }
+        self.spec().stamp
     }
 
     fn spec(self) -> SpecS {
@@ -44,6 +46,7 @@ impl Kind {
         match self {
             Self::S8 => SpecS::stamp_8(),
             Self::S9 | Self::S9Lock => nine,
+            Self::S13 => SpecS::stamp_13(),
             Self::S9Bare => SpecS {
                 vintage: Vintage::Bare,
                 ..nine
@@ -56,7 +59,7 @@ impl Kind {
     }
 
     fn cell(self) -> &'static OnceCell<Template> {
-        static CELLS: [OnceCell<Template>; 5] = [const { OnceCell::const_new() }; 5];
+        static CELLS: [OnceCell<Template>; 6] = [const { OnceCell::const_new() }; 6];
         &CELLS[self as usize]
     }
 
@@ -84,6 +87,7 @@ pub struct Names {
     pub lock: Option<String>,
     pub person: TypeSpec,
     pub contract: Contract,
+    expected: ExpectedS,
 }
 
 impl Names {
@@ -104,7 +108,7 @@ impl Names {
 
     /// The counts a check must report, `census_*` and `legacy_bytes` aside.
     pub fn work(&self) -> Work {
-        let e = EXPECTED_S;
+        let e = self.expected;
         Work {
             live_refs: e.live_refs,
             retired_refs: e.retired_refs + u64::from(self.lock.is_some()),
@@ -162,6 +166,7 @@ impl Template {
             lock,
             person: s.person,
             contract: s.root.contract.clone(),
+            expected: kind.spec().expected(),
         };
         Self {
             base: folder.path().to_path_buf(),
