@@ -1,12 +1,19 @@
 //! What is particular to sources of stamp 13: the contract row, branches that are locks elsewhere, and
 //! rows of older shapes below a stamp-13 head (`docs/format/upgrade-protocol.md` 6.2, 6.3).
 
+use std::collections::BTreeSet;
+use std::path::Path;
+
 use fixtures::contract::{IR_OBJECT, SOURCE_OBJECT, STATE_OBJECT};
 use fixtures::damage::objects::sidecar;
-use fixtures::legacy_writer::{CommitSpec, LegacyRoot, LegacyRow, Publish};
+use fixtures::legacy_writer::row::decode;
+use fixtures::legacy_writer::{CommitSpec, LegacyRoot, LegacyRow, Publish, scan};
+use fixtures::sample::{samples_folder, unpack};
+use graph::history::lookup::HistoryReader;
 use graph::history::schema_archive::read_commit_contract;
+use graph::store::{Root, RootOptions};
 use graph::view::{At, snapshot};
-use upgrade::{Crossing, Outcome, UpgradeOptions};
+use upgrade::{Crossing, Outcome, UpgradeOptions, upgrade};
 
 use crate::resumed::stopped;
 use crate::support::*;
@@ -220,5 +227,44 @@ fn a_fenced_rerun_reads_the_pinned_row() {
         assert_eq!(done.outcome, Outcome::Completed, "{done:#?}");
         assert_eq!(std::fs::read_dir(&archives).unwrap().count(), 2);
         assert_eq!(done.work.table_opens, 0);
+    });
+}
+
+/// Behaviour 53 on the sample roots: every commit is served with the contract of the version it wrote.
+#[test]
+fn b53_commits_of_the_samples_keep_their_contracts() {
+    run(|| async {
+        let Some(samples) = samples_folder(Path::new(env!("CARGO_MANIFEST_DIR"))) else {
+            return;
+        };
+        for (name, commits, contracts) in [("s13-observa", 13, 1), ("s13-evolution", 10, 5)] {
+            let unpacked = unpack(&samples, name).unwrap();
+            let uri = unpacked.path().to_str().unwrap();
+            let root = Root::open(uri, RootOptions::default()).await.unwrap();
+            let done = upgrade(&root, &UpgradeOptions::default()).await;
+            assert_eq!(done.outcome, Outcome::Completed, "{done:#?}");
+            let all = HistoryReader::new(root.clone())
+                .full_lineage()
+                .await
+                .unwrap();
+            assert_eq!(all.len(), commits, "{name}");
+            let mut texts = BTreeSet::new();
+            for commit in all.values() {
+                let served = read_commit_contract(&root, commit).await.unwrap().unwrap();
+                let native = commit.native_branch.as_deref();
+                let version = Some(commit.graph_manifest_version);
+                let stored = root.open_manifest(native, version).await.unwrap();
+                let mut rows = Vec::new();
+                for batch in scan(&stored.dataset).await.unwrap() {
+                    rows.extend(decode(&batch).unwrap());
+                }
+                let row = contract_row(&mut rows);
+                assert_eq!(row.metadata, Some(served.head.to_json()), "{name}");
+                assert_eq!(row.schema_source.as_ref(), Some(&served.source), "{name}");
+                assert_eq!(row.schema_ir.as_ref(), Some(&served.ir), "{name}");
+                texts.insert(served.ir);
+            }
+            assert_eq!(texts.len(), contracts, "{name}");
+        }
     });
 }
