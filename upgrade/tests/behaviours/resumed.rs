@@ -16,7 +16,7 @@ pub const FENCING: &str = "the omnigraph executable that fenced the graph";
 pub const RERUN: &str = "this omnigraph executable";
 
 /// A copy of `kind`, stopped at the first crossing that fits.
-async fn stopped(kind: Kind, fits: impl Fn(&Crossing) -> bool + Send + Sync + 'static) -> Case {
+pub async fn stopped(kind: Kind, fits: impl Fn(&Crossing) -> bool + Send + Sync + 'static) -> Case {
     let case = kind.copy().await;
     let observer = Stopper::when(fits);
     let report = case
