@@ -35,6 +35,8 @@ pub struct CensusInput {
     pub source: LegacySource,
     /// Bounds.
     pub limits: Limits,
+    /// Read the rows of every retained version even where manifests prove them. Plans the same objects.
+    pub exhaustive: bool,
 }
 
 /// Bounds of a census (section 8). [`Limits::default`] are those of the format; tests lower them.
@@ -46,7 +48,7 @@ pub struct Limits {
     pub head_rows: u64,
     /// Decoded bytes of one head.
     pub head_bytes: u64,
-    /// Rows all version reads together would scan.
+    /// Rows that the version reads which are needed scan together.
     pub cells: u64,
     /// Bytes of retained table rows and registrations.
     pub snapshot_bytes: u64,
@@ -160,6 +162,7 @@ mod tests {
             retired: refs(retired),
             source: testing::source(),
             limits: Limits::default(),
+            exhaustive: false,
         }
     }
 

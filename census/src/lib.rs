@@ -17,8 +17,10 @@ mod heads;
 mod input;
 mod live_head;
 mod orphans;
+mod reading;
 mod run;
 mod snapshot;
+mod survey;
 #[cfg(test)]
 mod testing;
 mod versions;

@@ -9,6 +9,7 @@ use ::graph::model::measure::record_bytes;
 use ::graph::store::Root;
 use legacy::{SchemaReader, SourceContract};
 
+use crate::cells::dated;
 use crate::chains::{self, Census, CensusHead};
 use crate::counts::Counts;
 use crate::finding::{Finding, Stop};
@@ -18,8 +19,9 @@ use crate::heads::{self, Head};
 use crate::input::{CensusInput, Progress, RefKind, ordered};
 use crate::live_head;
 use crate::orphans::{self, Adopter};
+use crate::reading::{OneRef, Reading, Taken};
 use crate::snapshot::{self, Meter, RefEstimate};
-use crate::versions::{self, Listed, Reading};
+use crate::versions;
 
 /// Take the census of a root. The inner error lists what is wrong with the graph; the outer one means
 /// that storage failed or a row could not be understood (9.3). Nothing is written. The caller has
@@ -48,7 +50,7 @@ async fn steps(
     let graph = graph::build(&heads)?;
     snapshot::check_estimate(estimate(&heads, &graph), limits.snapshot_bytes)?;
     // 4: which versions there are to read.
-    let listed = versions::list(root, &heads, limits).await?;
+    let listed = versions::list(root, &input.source, &heads, limits, input.exhaustive).await?;
     // 5: read and fold them.
     let reading = Reading {
         root,
@@ -61,24 +63,22 @@ async fn steps(
     let fallbacks = fallbacks(&heads);
     let mut meter = Meter::new(limits.snapshot_bytes);
     let mut schemas = SchemaReader::default();
-    let mut read = 0;
+    let mut taken = Taken::default();
     progress(Progress::Versions {
-        read,
+        read: taken.versions,
         total: reading.total,
     });
     let mut folded = Vec::with_capacity(heads.len());
-    for ((head, versions), fallback) in heads.iter().zip(&listed.versions).zip(&fallbacks) {
-        let one = reading
-            .fold(
-                head,
-                versions,
-                fallback.clone(),
-                &mut schemas,
-                &mut meter,
-                &mut read,
-            )
-            .await?;
-        folded.push(one);
+    for ((head, survey), fallback) in heads.iter().zip(listed.surveys).zip(&fallbacks) {
+        let mut one = OneRef {
+            reading: &reading,
+            head,
+            dated: dated(&head.scan),
+            schemas: &mut schemas,
+            meter: &mut meter,
+            taken: &mut taken,
+        };
+        folded.push(one.fold(survey, fallback.clone()).await?);
     }
     // 6 to 8: chains, orphans, deferred checks.
     let mut contracts = known_contracts(&folded);
@@ -129,7 +129,7 @@ async fn steps(
     let counts = Counts {
         schema_contents: contracts.len() as u64,
         absent_parents: graph.absent.len() as u64,
-        ..count(&heads, &folded, &all, &listed, read)
+        ..count(&heads, &folded, &all, taken)
     };
     Ok(Census {
         attempt: input.attempt,
@@ -179,13 +179,7 @@ fn main_stamp(heads: &[Head]) -> Result<u32> {
         .ok_or_else(|| ::graph::Error::internal("the census read no main"))
 }
 
-fn count(
-    heads: &[Head],
-    folded: &[Folded],
-    all: &[Chain],
-    listed: &Listed,
-    versions_read: u64,
-) -> Counts {
+fn count(heads: &[Head], folded: &[Folded], all: &[Chain], taken: Taken) -> Counts {
     let live = heads.iter().filter(|h| h.kind != RefKind::Retired).count();
     let orphaned = all.iter().filter(|c| c.kind == ChainKind::Orphaned).count();
     Counts {
@@ -195,8 +189,8 @@ fn count(
         legacy_commits: all.iter().map(|c| c.records.len() as u64).sum(),
         bookkeeping_versions: folded.iter().map(|f| f.bookkeeping).sum(),
         pre_genesis_versions: folded.iter().map(|f| f.pre_genesis).sum(),
-        census_reads: heads.len() as u64 + versions_read,
-        census_cells: listed.cells,
+        census_reads: heads.len() as u64 + taken.versions,
+        census_cells: taken.cells,
         legacy_bytes: all
             .iter()
             .flat_map(|c| &c.records)

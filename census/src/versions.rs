@@ -1,73 +1,88 @@
+//! Step 4: which versions each ref still has, and what reading them takes (`docs/format/legacy-manifest.md` 7.2).
+
 //! Steps 4 and 5: which versions each ref still has, and reading them in order
 //! (`docs/format/legacy-manifest.md` 7.2).
 
-use std::collections::{BTreeSet, HashMap};
-use std::sync::Arc;
+use std::collections::BTreeSet;
 
-use ::graph::store::{MANIFEST_DIR, ManifestVersion, Root};
-use futures::future::join_all;
-use legacy::{AdmittedStamp, LegacySource, Role, SchemaReader, SourceContract};
+use ::graph::store::Root;
+use legacy::LegacySource;
 
 use crate::cells::{cells, dated};
-use crate::finding::{Finding, FindingCode, Stop, label, listed};
-use crate::fold::{Folded, RefFold};
+use crate::finding::{Finding, FindingCode, Stop, listed};
 use crate::heads::Head;
-use crate::input::{Limits, Progress};
-use crate::snapshot::Meter;
+use crate::input::Limits;
+use crate::survey::{self, Survey, locations};
 
 /// Versions read at once; also what is in memory beside the records.
 pub(crate) const READS_AT_ONCE: usize = 16;
 
-/// The own versions of every ref and the cells they add up to.
+/// The own versions of every ref and the cells of reading those that are surely read.
 #[derive(Debug)]
 pub(crate) struct Listed {
-    /// Per head in census order, ascending; empty for a fresh fork.
-    pub versions: Vec<Vec<u64>>,
-    /// Total over all refs.
+    /// Per head in census order.
+    pub surveys: Vec<Survey>,
+    /// Cells over all refs.
     pub cells: u64,
 }
 
 impl Listed {
-    /// Reads step 5 will make.
+    /// Versions step 5 will go through; a fresh fork counts as one.
     pub(crate) fn reads(&self) -> u64 {
-        self.versions.iter().map(|v| v.len().max(1) as u64).sum()
+        let surveys = self.surveys.iter();
+        surveys.map(|s| s.versions.len().max(1) as u64).sum()
     }
 }
 
-/// List the own versions of every ref and check the cell bound, before any version is read.
-pub(crate) async fn list(root: &Root, heads: &[Head], limits: &Limits) -> Result<Listed, Stop> {
+/// List the own versions of every ref, survey them where the source allows it and `exhaustive` does not ask
+/// otherwise, and check the cell bound before any row of a version is read.
+pub(crate) async fn list(
+    root: &Root,
+    source: &LegacySource,
+    heads: &[Head],
+    limits: &Limits,
+    exhaustive: bool,
+) -> Result<Listed, Stop> {
+    let mut found = Vec::with_capacity(heads.len());
+    for head in heads {
+        let locations = locations(root, head).await?;
+        let versions: Vec<u64> = locations.iter().map(|l| l.version).collect();
+        require(head, &versions)?;
+        found.push(locations);
+    }
     let mut listed = Listed {
-        versions: Vec::with_capacity(heads.len()),
+        surveys: Vec::with_capacity(heads.len()),
         cells: 0,
     };
-    for head in heads {
-        let (fork, pinned) = (head.input.parent_version, head.input.pinned);
-        let versions = if pinned == fork {
-            Vec::new()
+    for (head, locations) in heads.iter().zip(found) {
+        let survey = if exhaustive || !source.has_provable_versions() {
+            survey::unproved(&locations)
         } else {
-            let mut versions = root.linear_versions(MANIFEST_DIR, head.native()).await?;
-            versions.retain(|v| *v > fork && *v <= pinned);
-            versions
+            survey::survey(root, source, head, locations).await
         };
-        require(head, &versions)?;
-        let more = cells(head.scan.rows, &dated(&head.scan), &versions);
+        let read = survey.surely_read(head.input.pinned);
+        let more = cells(head.scan.rows, &dated(&head.scan), &read);
         listed.cells = listed.cells.saturating_add(more);
-        listed.versions.push(versions);
+        listed.surveys.push(survey);
     }
-    if listed.cells > limits.cells {
-        return Err(Finding::new(
-            FindingCode::LegacyCensusOverBound,
-            format!(
-                "reading the {} retained versions of this graph would scan {} rows, above the limit of \
-                 {}; no version was read",
-                listed.reads(),
-                listed.cells,
-                limits.cells
-            ),
-        )
-        .into());
-    }
+    check_cells(listed.cells, limits)?;
     Ok(listed)
+}
+
+/// The cell bound.
+pub(crate) fn check_cells(cells: u64, limits: &Limits) -> Result<(), Finding> {
+    if cells <= limits.cells {
+        return Ok(());
+    }
+    Err(Finding::new(
+        FindingCode::LegacyCensusOverBound,
+        format!(
+            "the retained versions of this graph whose tables do not follow from their manifests would take \
+             scanning {cells} rows, above the limit of {}; nothing was changed. Clean up old versions with the \
+             release that wrote the graph, or rebuild it by export and load",
+            limits.cells
+        ),
+    ))
 }
 
 /// Every version that holds a commit, and the head, must still be there.
@@ -95,93 +110,6 @@ fn require(head: &Head, versions: &[u64]) -> Result<(), Finding> {
         )));
     }
     Ok(())
-}
-
-/// What every ref's fold needs.
-pub(crate) struct Reading<'a> {
-    pub root: &'a Root,
-    pub source: &'a LegacySource,
-    pub limits: &'a Limits,
-    pub generations: &'a HashMap<&'a str, u64>,
-    pub progress: &'a (dyn Fn(Progress) + Send + Sync),
-    /// Reads of all refs.
-    pub total: u64,
-}
-
-impl Reading<'_> {
-    /// Read and fold the versions of one ref. `read` counts reads over all refs.
-    pub(crate) async fn fold(
-        &self,
-        head: &Head,
-        versions: &[u64],
-        fallback: Option<Arc<SourceContract>>,
-        schemas: &mut SchemaReader,
-        meter: &mut Meter,
-        read: &mut u64,
-    ) -> Result<Folded, Stop> {
-        let mut fold = RefFold::new(head, fallback, self.generations, self.limits);
-        let fresh = [head.input.pinned];
-        let wanted = if versions.is_empty() {
-            &fresh
-        } else {
-            versions
-        };
-        for group in wanted.chunks(READS_AT_ONCE) {
-            let (admitted, refused) = self.open(head.native(), group).await;
-            let (found, failed) = schemas.read(&admitted).await;
-            for (version, schema) in group.iter().zip(found) {
-                if versions.is_empty() {
-                    fold.fresh_fork(schema, meter)?;
-                } else {
-                    fold.version(*version, schema, meter)?;
-                }
-                *read += 1;
-                (self.progress)(Progress::Versions {
-                    read: *read,
-                    total: self.total,
-                });
-            }
-            // What stopped the group comes after the versions before it, as if they were read singly.
-            match (failed, refused) {
-                (Some(error), _) => return Err(error.into()),
-                (None, Some(stop)) => return Err(stop),
-                (None, None) => {}
-            }
-        }
-        Ok(fold.finish())
-    }
-
-    /// Open and admit a group, up to the first version that cannot be.
-    async fn open(
-        &self,
-        native: Option<&str>,
-        group: &[u64],
-    ) -> (Vec<(ManifestVersion, AdmittedStamp)>, Option<Stop>) {
-        let mut admitted = Vec::with_capacity(group.len());
-        for opened in join_all(group.iter().map(|number| self.admit(native, *number))).await {
-            match opened {
-                Ok(version) => admitted.push(version),
-                Err(stop) => return (admitted, Some(stop)),
-            }
-        }
-        (admitted, None)
-    }
-
-    async fn admit(
-        &self,
-        native: Option<&str>,
-        number: u64,
-    ) -> Result<(ManifestVersion, AdmittedStamp), Stop> {
-        let version = self.root.open_manifest(native, Some(number)).await?;
-        match self.source.admit(&version, Role::Retained) {
-            Ok(stamp) => Ok((version, stamp)),
-            Err(why) => Err(Finding::unsupported(format!(
-                "version {number} of {} cannot be read: {why}",
-                label(native)
-            ))
-            .into()),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use lance_core::datatypes::Schema;
+
 use crate::store::ManifestVersion;
 
 /// Schema-metadata key of the stamp, decimal text.
@@ -46,7 +48,12 @@ impl StampReading {
 
     /// Read the stamp of an opened version.
     pub fn of(version: &ManifestVersion) -> Self {
-        Self::parse(version.metadata(STAMP_KEY))
+        Self::of_schema(version.dataset.schema())
+    }
+
+    /// Read the stamp from the schema of a version.
+    pub fn of_schema(schema: &Schema) -> Self {
+        Self::parse(schema.metadata.get(STAMP_KEY).map(String::as_str))
     }
 
     /// The stamp as a number, if it is one.

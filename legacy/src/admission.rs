@@ -1,8 +1,10 @@
 //! Whether one `__manifest` version may be read, and as which stamp
 //! (`docs/format/legacy-manifest.md` 5). A pure function over what the version says about itself.
 
+use arrow_schema::Schema;
 use graph::stamp::{PENDING_KEY, STAMP_KEY, StampReading};
 use graph::store::ManifestVersion;
+use lance_table::format::Manifest;
 use serde::Deserialize;
 
 use crate::shape::Shape;
@@ -71,12 +73,18 @@ pub struct Candidate {
 impl Candidate {
     /// Collect what admission looks at from an opened version.
     pub fn of(version: &ManifestVersion) -> Self {
+        Self::of_manifest(version.dataset.manifest())
+    }
+
+    /// Collect it from a manifest that was read by itself.
+    pub fn of_manifest(manifest: &Manifest) -> Self {
+        let schema = &manifest.schema;
         Self {
-            stamp: StampReading::of(version),
-            pending: version.metadata(PENDING_KEY).map(str::to_string),
-            version: version.version,
-            on_main: version.dataset.manifest().branch.is_none(),
-            shape: Shape::of_version(version),
+            stamp: StampReading::of_schema(schema),
+            pending: schema.metadata.get(PENDING_KEY).cloned(),
+            version: manifest.version,
+            on_main: manifest.branch.is_none(),
+            shape: Shape::of(&Schema::from(schema)),
         }
     }
 }

@@ -41,6 +41,8 @@ pub struct HeadScan {
     pub heads: BTreeMap<String, String>,
     /// `table` rows.
     pub registrations: BTreeMap<TableIdentity, Registration>,
+    /// Stable row ids of the `table` rows, with the row.
+    pub table_row_ids: Vec<(u64, Registration)>,
     /// Pins by table and clock.
     pub pins: BTreeMap<(TableIdentity, u64), Pin>,
     /// Sealed versions of drops by table and clock.
@@ -76,9 +78,19 @@ pub(crate) async fn scan(version: &ManifestVersion, stamp: AdmittedStamp) -> Res
         filter: None,
         fragments: None,
     };
-    fold_rows(version, stamp.shape(), whole, partial, |partial, _, row| {
-        partial.add(row)
-    })
+    fold_rows(
+        version,
+        stamp.shape(),
+        whole,
+        partial,
+        |partial, place, row| {
+            if let Row::Table(registration) = &row {
+                let ids = &mut partial.scan.table_row_ids;
+                ids.push((place.row_id, registration.clone()));
+            }
+            partial.add(row)
+        },
+    )
     .await?
     .finish()
     .map_err(|why| graph::Error::internal(format!("{}: {why}", version.describe())))

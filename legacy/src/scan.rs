@@ -6,7 +6,7 @@ use futures::StreamExt as _;
 use graph::store::{ManifestVersion, guarded};
 use graph::{Error, Result};
 use lance::dataset::scanner::MaterializationStyle;
-use lance_core::ROW_ADDR;
+use lance_core::{ROW_ADDR, ROW_ID};
 use lance_table::format::Fragment;
 
 use crate::packed::Packed;
@@ -41,8 +41,16 @@ impl Scan {
     }
 }
 
-/// Fold every row of a version, in no particular order, into `state`. `step` also gets the id of the
-/// row's fragment, 0 unless the scan asks for fragments. A row that cannot be decoded or that `step`
+/// Where a row is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// Id of its fragment; 0 unless the scan asks for fragments.
+    pub fragment: u64,
+    /// Stable row id; meaningless in a version without such ids.
+    pub row_id: u64,
+}
+
+/// Fold every row of a version, in no particular order, into `state`; `step` also gets its place. A row that cannot be decoded or that `step`
 /// refuses is [`Error::Internal`] naming its key and the version.
 pub(crate) async fn fold_rows<S, F>(
     version: &ManifestVersion,
@@ -53,7 +61,7 @@ pub(crate) async fn fold_rows<S, F>(
 ) -> Result<S>
 where
     S: Send + 'static,
-    F: Fn(&mut S, u64, Row) -> std::result::Result<(), String> + Send + 'static,
+    F: Fn(&mut S, Place, Row) -> std::result::Result<(), String> + Send + 'static,
 {
     let object = version.describe();
     let (context, dataset) = (object.clone(), version.dataset.clone());
@@ -62,6 +70,7 @@ where
         let mut scanner = dataset.scan();
         scanner.project(&scan.columns(shape)).map_err(failed)?;
         scanner.batch_size(BATCH_ROWS);
+        scanner.with_row_id();
         if let Some(filter) = scan.filter {
             scanner.filter(filter).map_err(failed)?;
             // The default style takes numbers early and texts late, which tears a packed page apart.
@@ -84,7 +93,7 @@ where
                     .row(at)
                     .and_then(|row| {
                         row.decode()
-                            .and_then(|decoded| step(&mut state, columns.fragment(at), decoded))
+                            .and_then(|decoded| step(&mut state, columns.place(at), decoded))
                             .map_err(|why| format!("row '{}': {why}", row.object_id))
                     })
                     .map_err(|why| Error::internal(format!("{context}: {why}")))?;
@@ -102,6 +111,7 @@ struct Columns<'a> {
     fields: Fields<'a>,
     schema_source: Option<&'a LargeStringArray>,
     schema_ir: Option<&'a LargeStringArray>,
+    row_id: Option<&'a UInt64Array>,
     address: Option<&'a UInt64Array>,
 }
 
@@ -157,13 +167,18 @@ impl<'a> Columns<'a> {
             },
             schema_source: column(batch, "schema_source")?,
             schema_ir: column(batch, "schema_ir")?,
+            row_id: column(batch, ROW_ID)?,
             address: column(batch, ROW_ADDR)?,
         })
     }
 
-    /// The fragment of a row: the upper half of its address.
-    fn fragment(&self, at: usize) -> u64 {
-        self.address.map_or(0, |a| a.value(at) >> 32)
+    fn place(&self, at: usize) -> Place {
+        let value = |array: Option<&UInt64Array>| array.map_or(0, |a| a.value(at));
+        Place {
+            // The upper half of an address.
+            fragment: value(self.address) >> 32,
+            row_id: value(self.row_id),
+        }
     }
 
     fn row(&self, at: usize) -> std::result::Result<LogicalRow<'a>, String> {

@@ -4,7 +4,6 @@
 //! releases changed it without changing what the columns mean.
 
 use arrow_schema::{DataType, Schema};
-use graph::store::ManifestVersion;
 
 /// The stored shape of one version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -58,11 +57,6 @@ impl Shape {
             }
             Some(_) => None,
         }
-    }
-
-    /// The shape of an opened version.
-    pub fn of_version(version: &ManifestVersion) -> Option<Self> {
-        Self::of(&Schema::from(version.dataset.schema()))
     }
 
     /// The shape that rows read as `stamp` must have (2.4); 1 stands for unstamped.

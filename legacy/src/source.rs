@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use graph::Result;
-use graph::store::ManifestVersion;
+use graph::store::{ManifestFile, ManifestVersion};
 
 use crate::admission::{AdmittedStamp, Candidate, RefusalReason, Role, admit};
 use crate::contract::SourceContract;
@@ -39,6 +39,21 @@ impl LegacySource {
         role: Role,
     ) -> std::result::Result<AdmittedStamp, RefusalReason> {
         admit(&Candidate::of(version), role, self.live_stamp())
+    }
+
+    /// Decide whether a version whose manifest was read by itself is admitted as a retained one.
+    pub fn admit_retained(
+        &self,
+        file: &ManifestFile,
+    ) -> std::result::Result<AdmittedStamp, RefusalReason> {
+        let candidate = Candidate::of_manifest(&file.manifest);
+        admit(&candidate, Role::Retained, self.live_stamp())
+    }
+
+    /// Whether the rows of retained versions can be proved from manifests. At stamp 13 every publish replaces
+    /// all rows, and every version stores its own contract.
+    pub fn has_provable_versions(&self) -> bool {
+        matches!(self, Self::RootContract { .. })
     }
 
     /// Scan a head (6.2) and complete it: at stamps 8 and 9 every pin's last linear version is its own

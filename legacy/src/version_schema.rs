@@ -51,6 +51,15 @@ pub struct VersionSchema {
     pub contract: Option<Arc<SourceContract>>,
 }
 
+/// A version as it was read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ReadVersion {
+    /// What it registers.
+    pub schema: VersionSchema,
+    /// Stable row ids of its `table` rows, with the row.
+    pub table_row_ids: Vec<(u64, Registration)>,
+}
+
 /// Reads version schemas, each fragment once.
 #[derive(Debug, Default)]
 pub struct SchemaReader {
@@ -62,7 +71,7 @@ pub struct SchemaReader {
 /// What one fragment holds.
 #[derive(Debug, Default)]
 struct Found {
-    registrations: Vec<Registration>,
+    registrations: Vec<(u64, Registration)>,
     contract: Option<Arc<ContractRow>>,
 }
 
@@ -72,9 +81,9 @@ impl Found {
         1 + self.registrations.len() + source.map_or(0, |text| text.len() / 256)
     }
 
-    fn add(&mut self, row: Row) -> std::result::Result<(), String> {
+    fn add(&mut self, row_id: u64, row: Row) -> std::result::Result<(), String> {
         match row {
-            Row::Table(registration) => self.registrations.push(registration),
+            Row::Table(registration) => self.registrations.push((row_id, registration)),
             // No shape below stamp 13 has the column.
             Row::Contract(row) if row.source.is_none() => {
                 return Err("a contract row without schema_source".to_string());
@@ -104,7 +113,7 @@ impl SchemaReader {
     pub async fn read(
         &mut self,
         group: &[(ManifestVersion, AdmittedStamp)],
-    ) -> (Vec<VersionSchema>, Option<Error>) {
+    ) -> (Vec<ReadVersion>, Option<Error>) {
         let wanted: Vec<Vec<Wanted>> = group.iter().map(|(v, s)| fragments(v, *s)).collect();
         self.make_room(&wanted);
         // Every fragment not yet known is read with the first version that shows it, so that a version
@@ -150,9 +159,9 @@ impl SchemaReader {
         version: &ManifestVersion,
         stamp: AdmittedStamp,
         wanted: &[Wanted],
-    ) -> Result<VersionSchema> {
+    ) -> Result<ReadVersion> {
         let wrong = |why: String| Error::internal(format!("{}: {why}", version.describe()));
-        let mut tables = BTreeMap::new();
+        let mut table_row_ids = Vec::new();
         let mut row: Option<Arc<ContractRow>> = None;
         for w in wanted {
             // Every fragment was read or known, unless two claim one id.
@@ -160,9 +169,7 @@ impl SchemaReader {
                 .found
                 .get(&w.key)
                 .ok_or_else(|| wrong(format!("fragment {} is listed twice", w.fragment.id)))?;
-            for registration in &found.registrations {
-                add(&mut tables, registration).map_err(wrong)?;
-            }
+            table_row_ids.extend_from_slice(&found.registrations);
             if let Some(held) = &found.contract
                 && row.replace(held.clone()).is_some()
             {
@@ -173,9 +180,12 @@ impl SchemaReader {
             None => None,
             Some(row) => Some(self.contract(version, stamp, row, wanted).await?),
         };
-        Ok(VersionSchema {
-            registrations: tables.into_values().collect(),
-            contract,
+        Ok(ReadVersion {
+            schema: VersionSchema {
+                registrations: registered(&table_row_ids, u64::MAX).map_err(wrong)?,
+                contract,
+            },
+            table_row_ids,
         })
     }
 
@@ -257,14 +267,15 @@ async fn read_new(
         stamp.shape(),
         scan,
         empty,
-        move |found, fragment, row| {
+        move |found, place, row| {
             let of: Option<&mut Found> = keys
-                .get(&fragment)
+                .get(&place.fragment)
                 .and_then(|key| HashMap::get_mut(found, key));
             match of {
-                Some(held) => held.add(row),
+                Some(held) => held.add(place.row_id, row),
                 None => Err(format!(
-                    "the row is of fragment {fragment}, which was not asked for"
+                    "the row is of fragment {}, which was not asked for",
+                    place.fragment
                 )),
             }
         },
@@ -322,21 +333,27 @@ fn fragments(version: &ManifestVersion, stamp: AdmittedStamp) -> Vec<Wanted> {
         .collect()
 }
 
-fn add(
-    tables: &mut BTreeMap<TableIdentity, Registration>,
-    registration: &Registration,
-) -> std::result::Result<(), String> {
-    match tables.entry(registration.identity) {
-        Entry::Vacant(slot) => {
-            slot.insert(registration.clone());
-            Ok(())
+/// The tables that the rows with ids below `before` register, in identity order.
+pub fn registered(
+    rows: &[(u64, Registration)],
+    before: u64,
+) -> std::result::Result<Vec<Registration>, String> {
+    let mut tables: BTreeMap<TableIdentity, &Registration> = BTreeMap::new();
+    for (_, registration) in rows.iter().filter(|(id, _)| *id < before) {
+        match tables.entry(registration.identity) {
+            Entry::Vacant(slot) => {
+                slot.insert(registration);
+            }
+            Entry::Occupied(held) if *held.get() == registration => {}
+            Entry::Occupied(held) => {
+                return Err(format!(
+                    "two rows register table {}, one as '{}', one as '{}'",
+                    registration.identity,
+                    held.get().table_key,
+                    registration.table_key
+                ));
+            }
         }
-        Entry::Occupied(held) if held.get() == registration => Ok(()),
-        Entry::Occupied(held) => Err(format!(
-            "two rows register table {}, one as '{}', one as '{}'",
-            registration.identity,
-            held.get().table_key,
-            registration.table_key
-        )),
     }
+    Ok(tables.into_values().cloned().collect())
 }

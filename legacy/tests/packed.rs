@@ -35,7 +35,7 @@ async fn schemas(root: &LegacyRoot, versions: &[u64]) -> Result<Vec<VersionSchem
         group.push(retained(root, *version).await);
     }
     match SchemaReader::default().read(&group).await {
-        (found, None) => Ok(found),
+        (found, None) => Ok(found.into_iter().map(|v| v.schema).collect()),
         (_, Some(error)) => Err(error.to_string()),
     }
 }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use futures::TryStreamExt as _;
 use lance::Dataset;
 use lance::dataset::builder::DatasetBuilder;
 use lance::dataset::transaction::Operation;
@@ -130,19 +129,7 @@ impl Root {
     /// The linear Lance versions retained in a dataset's own tree, ascending: one listing, no
     /// manifest is read.
     pub async fn linear_versions(&self, location: &str, branch: Option<&str>) -> Result<Vec<u64>> {
-        let place = match branch {
-            None => location.to_string(),
-            Some(branch) => format!("{location}/tree/{branch}"),
-        };
-        let base = self.path(&place)?;
-        let mut versions: Vec<u64> = self
-            .commit_handler()
-            .list_manifest_locations(&base, self.store(), false)
-            .map_ok(|l| l.version)
-            .try_collect()
-            .await
-            .map_err(|e| Error::lance(format!("cannot list the versions of {place}"), e))?;
-        versions.sort_unstable();
-        Ok(versions)
+        let found = self.manifest_locations(location, branch).await?;
+        Ok(found.into_iter().map(|l| l.version).collect())
     }
 }

@@ -5,11 +5,13 @@ mod commit;
 mod dataset;
 mod guarded;
 pub mod location;
+mod manifest_file;
 mod object;
 
 pub use commit::{CommitOutcome, ExactVersion};
 pub use dataset::{MANIFEST_DIR, ManifestVersion};
 pub use guarded::guarded;
+pub use manifest_file::{ManifestFile, RowEffect};
 pub use object::{Created, Tail};
 
 use std::sync::Arc;

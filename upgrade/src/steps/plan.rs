@@ -133,6 +133,7 @@ async fn gather(
             retired,
             source,
             limits: run.options.limits,
+            exhaustive: false,
         },
         locks,
     ))

@@ -1,7 +1,4 @@
 //! The census of fixture S (`docs/format/upgrade-protocol.md` 11), whole and damaged.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
-mod common;
 
 use std::sync::Mutex;
 
@@ -17,6 +14,8 @@ use graph::model::TableState;
 use graph::store::{Root, RootOptions};
 use tempfile::TempDir;
 use ulid::Ulid;
+
+use crate::common;
 
 async fn fixture(spec: SpecS) -> (TempDir, FixtureS) {
     let folder = tempfile::tempdir().unwrap();
@@ -351,11 +350,15 @@ async fn bounds_hold_exactly_and_before_any_version_is_read() {
         .unwrap()
         .counts
         .census_cells;
+    // The survey reads the manifest as a file, once; reading rows opens the version as well. Version 1 is read,
+    // because version 2 renames a table.
     let old_version_read = |store: &FaultStore| {
         store
             .requests()
             .iter()
-            .any(|r| r.kind == Kind::Get && r.path.ends_with(&manifest_name(1)))
+            .filter(|r| r.kind == Kind::Get && r.path.ends_with(&manifest_name(1)))
+            .count()
+            > 1
     };
     assert!(
         old_version_read(&store),
@@ -458,7 +461,7 @@ async fn an_unreadable_version_is_an_error_and_never_a_panic() {
     let error = common::take(s.root.root(), &input)
         .await
         .expect_err("cut short");
-    assert!(error.to_string().contains("at version 2"), "{error}");
+    assert!(error.to_string().contains("version 2 of main"), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

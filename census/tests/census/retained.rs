@@ -1,7 +1,4 @@
 //! Retained versions of every older stamp below a stamp-9 head (`docs/format/legacy-manifest.md` 3.2, 5, 12).
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
-mod common;
 
 use census::FindingCode;
 use fixtures::contract::Vintage;
@@ -10,6 +7,8 @@ use fixtures::fixture_s::contract_s;
 use fixtures::legacy_writer::{CommitSpec, Layout, LegacyRoot, Publish, RootSpec, Route};
 use graph::store::{Root, RootOptions};
 use tempfile::TempDir;
+
+use crate::common;
 
 /// A root of release 0.9.0: versions 1 (genesis) and 2 (config) unstamped, 3 stamped 6, then a load.
 async fn born_unstamped() -> (TempDir, LegacyRoot) {

@@ -48,6 +48,7 @@ pub async fn input(root: &Root) -> (CensusInput, usize) {
         retired: Vec::new(),
         source,
         limits: Limits::default(),
+        exhaustive: false,
     };
     let mut locks = 0;
     for r in &refs.live {
