@@ -7,6 +7,7 @@ mod guarded;
 pub mod location;
 mod manifest_file;
 mod object;
+mod small_objects;
 
 pub use commit::{CommitOutcome, ExactVersion};
 pub use dataset::{MANIFEST_DIR, ManifestVersion};
@@ -24,6 +25,7 @@ use lance_table::io::commit::{CommitHandler, commit_handler_from_url};
 use object_store::path::Path;
 
 use crate::error::{Error, Result};
+use small_objects::SmallObjects;
 
 /// How a root is opened.
 #[derive(Debug, Clone, Default)]
@@ -67,13 +69,15 @@ impl Root {
             )));
         }
         let registry = Arc::new(ObjectStoreRegistry::default());
+        let small = Arc::new(SmallObjects::new(options.wrapper));
         let params = ObjectStoreParams {
-            object_store_wrapper: options.wrapper,
+            object_store_wrapper: Some(small.clone()),
             ..ObjectStoreParams::default()
         };
         let (store, base) = ObjectStore::from_uri_and_params(registry.clone(), uri, &params)
             .await
             .map_err(|e| Error::lance(format!("cannot open the store of {uri}"), e))?;
+        small.keep_below(base.clone().join(MANIFEST_DIR));
         let handler = commit_handler_from_url(uri, &Some(params.clone()))
             .await
             .map_err(|e| Error::lance(format!("cannot open the store of {uri}"), e))?;
