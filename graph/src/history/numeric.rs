@@ -65,13 +65,15 @@ impl Step {
 impl HistoryReader {
     /// The commit current at `version` of `native` (`None` is main). `fenced` says that the version
     /// carries stamp 14 and the pending key. `fork_point` answers for refs of `__manifest`, live or
-    /// retired. `None` when the root has no legacy area: the version is then left to the stamp guard.
+    /// retired. `head` is the head of a live ref: where the walk comes to a ref that is gone, its first parents
+    /// decide. `None` when the root has no legacy area: the version is then left to the stamp guard.
     pub async fn numeric(
         &self,
         native: Option<&str>,
         version: u64,
         fenced: bool,
         fork_point: &(dyn Fn(&str) -> Option<ForkPoint> + Sync),
+        head: Option<&Commit>,
     ) -> Result<Option<Served<Commit>>> {
         if self.directory().await?.is_none() {
             return Ok(None);
@@ -88,7 +90,7 @@ impl HistoryReader {
                 )));
             }
             match self
-                .numeric_step(at.as_deref(), upto, first, fork_point)
+                .numeric_step(at.as_deref(), upto, first, fork_point, head)
                 .await?
             {
                 Step::Done(served) => {
@@ -109,17 +111,20 @@ impl HistoryReader {
         }
     }
 
-    /// [`HistoryReader::numeric`] with the record of the commit (`docs/format/history.md` 9.7: with `fenced`
-    /// false this is the record a live ref pinned at `version` is converted to).
+    /// [`HistoryReader::numeric`] with the record of the commit.
     pub async fn numeric_record(
         &self,
         native: Option<&str>,
         version: u64,
         fenced: bool,
         fork_point: &(dyn Fn(&str) -> Option<ForkPoint> + Sync),
+        head: Option<&Commit>,
     ) -> Result<Option<Served<HistoryRecord>>> {
         Ok(
-            match self.numeric(native, version, fenced, fork_point).await? {
+            match self
+                .numeric(native, version, fenced, fork_point, head)
+                .await?
+            {
                 None => None,
                 Some(Served::Exact(c)) => Some(Served::Exact(self.record_of(&c).await?)),
                 Some(Served::Nearest(c)) => Some(Served::Nearest(self.record_of(&c).await?)),
@@ -151,6 +156,7 @@ impl HistoryReader {
         upto: u64,
         first: Option<bool>,
         fork_point: &(dyn Fn(&str) -> Option<ForkPoint> + Sync),
+        head: Option<&Commit>,
     ) -> Result<Step> {
         let writers = self.writers(at).await?;
         let (orphans, refs): (Vec<_>, Vec<_>) = writers
@@ -165,7 +171,35 @@ impl HistoryReader {
         if let Some(fork) = fork_point(name) {
             return Ok(Step::On(fork.parent, fork.version));
         }
+        if let Some(head) = head
+            && let Some(commit) = self.first_parent_at(head, upto).await?
+        {
+            return Ok(Step::done(Served::Exact(commit)));
+        }
         self.step_at_orphan(name, orphans, upto).await
+    }
+
+    /// The newest commit at or below `upto` among `head` and its first parents: legacy publishes chose the
+    /// head of their version as first parent, so these are the heads of all versions of the lineage.
+    async fn first_parent_at(&self, head: &Commit, upto: u64) -> Result<Option<Commit>> {
+        let mut seen = HashSet::new();
+        let mut at = head.clone();
+        while at.graph_manifest_version > upto {
+            let Some(parent) = at.parent_commit_id.clone() else {
+                return Ok(None);
+            };
+            if !seen.insert(parent.clone()) {
+                return Err(Error::internal(format!(
+                    "the first parents of {} form a cycle through {parent}",
+                    head.graph_commit_id
+                )));
+            }
+            match self.commit(&parent).await? {
+                Some(found) => at = found,
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(at))
     }
 
     async fn step_at_writer(

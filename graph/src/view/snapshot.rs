@@ -163,7 +163,7 @@ async fn at_version(
         let fork_point = |name: &str| forks.get(name).cloned();
         let after_fence = fenced && StampReading::of(&opened) == StampReading::Number(CURRENT);
         if let Some(served) = reader
-            .numeric_record(native, version, after_fence, &fork_point)
+            .numeric_record(native, version, after_fence, &fork_point, Some(&state.head))
             .await?
         {
             let record = served.into_found()?;

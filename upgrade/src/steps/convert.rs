@@ -3,11 +3,8 @@
 //! Writes one Overwrite of `__manifest` per ref, at exactly the next version or not at all. The rows come
 //! from the legacy objects that were validated before, so a resumed run writes the same ones.
 
-use std::collections::BTreeMap;
-
 use graph::history::legacy::Verified;
 use graph::history::lookup::HistoryReader;
-use graph::history::numeric::ForkPoint;
 use graph::history::schema_archive::read_commit_contract;
 use graph::manifest::{BranchState, batch};
 use graph::model::HistoryRecord;
@@ -24,49 +21,29 @@ use crate::observer::{Crossing, Progress};
 use crate::receipt::{BranchReceipt, RefState, is_completed};
 use crate::run::{Ready, Run, Stop};
 
-/// Finds the record a ref is converted to.
-pub(super) struct Converter {
-    reader: HistoryReader,
-    forks: BTreeMap<String, ForkPoint>,
-}
-
-/// Prepare the lookups: the history reader, and where each ref of `__manifest` forked from.
-pub(super) async fn converter(run: &Run<'_>, _ready: &Ready) -> Result<Converter> {
-    let inventory = refs::inventory(run.root).await?;
-    let forks = inventory
-        .live
-        .into_iter()
-        .chain(inventory.retired)
-        .map(|r| {
-            (
-                r.native,
-                ForkPoint {
-                    parent: r.contents.parent_branch,
-                    version: r.contents.parent_version,
-                },
-            )
-        })
-        .collect();
-    Ok(Converter {
-        reader: HistoryReader::new(run.root.clone()),
-        forks,
-    })
-}
-
-impl Converter {
-    /// The record of a ref at its pinned version, read through the legacy objects, canonical.
-    pub(super) async fn record(&self, branch: &SourceBranch) -> Result<HistoryRecord> {
-        let fork_point = |native: &str| self.forks.get(native).cloned();
-        let served = self
-            .reader
-            .numeric_record(branch.native.as_deref(), branch.version, false, &fork_point)
-            .await?
-            .ok_or_else(|| Error::internal("the legacy directory is missing"))?;
-        served
-            .into_found()
-            .map_err(|e| e.within(format!("the head record of ref '{}'", branch.name())))?
-            .canonicalize()
-    }
+/// The record a ref is converted to: that of its source head's effective head commit, out of the legacy
+/// objects, canonical. A walk by version numbers would end at the first ref that is gone, and a fork may
+/// have outlived the refs it came from.
+pub(super) async fn record_of(
+    run: &Run<'_>,
+    ready: &Ready,
+    reader: &HistoryReader,
+    branch: &SourceBranch,
+) -> Result<HistoryRecord> {
+    let name = branch.name();
+    let source = validate::source_scan(run, ready, branch).await?;
+    let head = legacy::fold::head_commit(&source.commits).ok_or_else(|| {
+        Error::internal(format!("the source head of ref '{name}' holds no commit"))
+    })?;
+    let found = reader.record(&head.id).await?;
+    found
+        .ok_or_else(|| {
+            Error::internal(format!(
+                "the legacy objects do not hold commit {}, the head of ref '{name}'",
+                head.id
+            ))
+        })?
+        .canonicalize()
 }
 
 /// Convert every ref that is not converted yet.
@@ -80,10 +57,10 @@ pub(super) async fn convert_all(
         .crossing(&Crossing::LegacyValidated)
         .await?;
     fence::require_alone(run, &ready.intent).await?;
-    let converter = converter(run, ready).await?;
+    let reader = HistoryReader::new(run.root.clone());
     let total = ready.intent.branches.len() as u64;
     for (index, branch) in ready.intent.branches.iter().enumerate() {
-        if convert(run, ready, &converter, branch).await? {
+        if convert(run, ready, &reader, branch).await? {
             run.boundary(format!("converted:{}", branch.name()));
             run.options
                 .observer
@@ -105,7 +82,7 @@ pub(super) async fn convert_all(
 async fn convert(
     run: &Run<'_>,
     ready: &Ready,
-    converter: &Converter,
+    reader: &HistoryReader,
     branch: &SourceBranch,
 ) -> Result<bool, Stop> {
     let intent = &ready.intent;
@@ -126,7 +103,7 @@ async fn convert(
         return Ok(false);
     }
     inventory::require_source_head(branch, intent.source_format, &head, true)?;
-    let record = converter.record(branch).await?;
+    let record = record_of(run, ready, reader, branch).await?;
     if let Some(planned) = &ready.planned {
         let expected = planned
             .census

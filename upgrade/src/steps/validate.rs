@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use futures::{StreamExt as _, TryStreamExt as _};
+use graph::history::lookup::HistoryReader;
 use graph::manifest::BranchState;
 use graph::manifest::scan::{ReadMode, read_state};
 use graph::model::names::{MAIN, logical_name};
@@ -27,7 +28,7 @@ const REFS_AT_ONCE: usize = 4;
 /// Step 32: legacy objects, every ref, the inventory.
 pub(super) async fn validate_all(run: &Run<'_>, ready: &Ready) -> Result<(), Stop> {
     legacy_objects::validate(run, &ready.intent).await?;
-    let converter = convert::converter(run, ready).await?;
+    let reader = HistoryReader::new(run.root.clone());
     let total = ready.intent.branches.len() as u64;
     // Futures, not a closure, are kept across an await: so the run stays `Send`.
     let checks: Vec<_> = ready
@@ -35,9 +36,9 @@ pub(super) async fn validate_all(run: &Run<'_>, ready: &Ready) -> Result<(), Sto
         .branches
         .iter()
         .map(|branch| {
-            let converter = &converter;
+            let reader = &reader;
             async move {
-                let record = converter.record(branch).await?;
+                let record = convert::record_of(run, ready, reader, branch).await?;
                 let head = run
                     .root
                     .open_manifest(branch.native.as_deref(), None)
@@ -82,7 +83,12 @@ pub(super) async fn ref_is_converted(
         .map_err(|why| Error::internal(format!("ref '{name}' is not what its source was: {why}")))
 }
 
-async fn source_scan(run: &Run<'_>, ready: &Ready, branch: &SourceBranch) -> Result<HeadScan> {
+/// The rows of a ref's pinned source version.
+pub(super) async fn source_scan(
+    run: &Run<'_>,
+    ready: &Ready,
+    branch: &SourceBranch,
+) -> Result<HeadScan> {
     let reader = &ready.reader;
     let version = match &branch.native {
         None => ready.main.clone(),

@@ -20,6 +20,7 @@ mod bounds;
 mod changed;
 mod faults;
 mod guards;
+mod histories;
 mod interrupted;
 mod objects;
 mod reading;

@@ -42,7 +42,7 @@ fn futures_are_send(reader: &HistoryReader, ids: &BTreeSet<String>) {
     send(reader.records(ids));
     send(reader.full_lineage());
     send(reader.writers(None));
-    send(reader.numeric_record(None, 1, false, &|_| None));
+    send(reader.numeric_record(None, 1, false, &|_| None, None));
     send(crate::history::legacy::verify(reader.root()));
     send(write_placed(reader.root(), Vec::new()));
 }
@@ -299,7 +299,7 @@ async fn damaged_data_files_are_refused_on_use() {
     let reader = HistoryReader::new(root.clone());
     internal(reader.commit(A1).await, "the legacy locator places commit");
     internal(
-        reader.numeric(None, 2, false, &|_| None).await,
+        reader.numeric(None, 2, false, &|_| None, None).await,
         "holds 1 rows",
     );
     std::fs::remove_file(data.join("00000001.lance")).unwrap();

@@ -22,7 +22,7 @@ async fn ask(
     forks: &(dyn Fn(&str) -> Option<ForkPoint> + Sync),
 ) -> String {
     match reader
-        .numeric_record(native, version, fenced, forks)
+        .numeric_record(native, version, fenced, forks, None)
         .await
         .unwrap()
         .unwrap()
@@ -38,7 +38,10 @@ async fn ask(
 async fn the_worked_example() {
     let (_dir, root) = root().await;
     let reader = HistoryReader::new(root.clone());
-    assert_eq!(reader.numeric(None, 1, false, &none).await.unwrap(), None);
+    assert_eq!(
+        reader.numeric(None, 1, false, &none, None).await.unwrap(),
+        None
+    );
     write_example(&root).await;
     reader.clear();
     for (native, version, fenced, expected) in [
@@ -61,7 +64,7 @@ async fn the_worked_example() {
         );
     }
     let found = reader
-        .numeric(None, 9, false, &none)
+        .numeric(None, 9, false, &none, None)
         .await
         .unwrap()
         .unwrap()
@@ -198,7 +201,7 @@ async fn forks_of_forks_idle_refs_and_orphans() {
             "{native:?} {version}"
         );
     }
-    let cycle = reader.numeric(Some("a"), 3, false, &forks).await;
+    let cycle = reader.numeric(Some("a"), 3, false, &forks, None).await;
     assert!(matches!(cycle, Err(Error::Internal(ref m)) if m.contains("cycle")));
     assert!(reader.writer_head(Some("lost")).await.unwrap().is_none());
 }
