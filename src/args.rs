@@ -8,7 +8,7 @@ use clap::{Args, Parser, Subcommand};
     name = "omnigraph",
     version,
     disable_help_subcommand = true,
-    after_help = "Not built yet: init, load, export, branch, verify, optimize, repair, cleanup, recover.\n\
+    after_help = "Not built yet: init, load, export, branch, optimize, repair, cleanup, recover.\n\
                   Exit codes: 0 success, 1 refused or failed, 2 usage."
 )]
 pub struct Cli {
@@ -34,6 +34,12 @@ pub enum Command {
     Upgrade(UpgradeArgs),
     /// Show the tables of a branch, at its head or at a commit or version. Changes nothing.
     Snapshot(SnapshotArgs),
+    /// Read everything a graph of stamp 14 holds and report what is damaged. Changes nothing.
+    ///
+    /// Without --deep it reads the catalog, the history and the manifests of the tables that branch heads use. With
+    /// --deep it also opens every table version that history names and reads all table data once. Exit code 1
+    /// when anything is found.
+    Verify(VerifyArgs),
     /// Commits of a graph.
     #[command(subcommand)]
     Commit(CommitCommand),
@@ -76,6 +82,19 @@ pub struct SnapshotArgs {
     #[arg(long, value_name = "COMMIT|VERSION")]
     pub at: Option<String>,
     /// Print one JSON document.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `verify`.
+#[derive(Debug, Args)]
+pub struct VerifyArgs {
+    /// Root of the graph: a folder, or s3://, gs://, az://.
+    pub uri: Option<String>,
+    /// Also open every table version that history names, and read all table data once.
+    #[arg(long)]
+    pub deep: bool,
+    /// Print the report as one JSON document.
     #[arg(long)]
     pub json: bool,
 }

@@ -9,7 +9,7 @@ use upgrade::{Observer, Progress};
 /// Silent for this long.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Draws the progress of an upgrade.
+/// Draws the progress of an upgrade or a verification.
 pub struct Bar {
     started: Instant,
     bar: ProgressBar,
@@ -49,15 +49,27 @@ impl Bar {
 
 impl Observer for Bar {
     fn progress(&self, progress: Progress) {
+        self.show(progress.phase, progress.done, progress.total);
+    }
+}
+
+impl verify::Observer for Bar {
+    fn progress(&self, progress: verify::Progress) {
+        self.show(progress.phase, progress.done, progress.total);
+    }
+}
+
+impl Bar {
+    fn show(&self, name: &'static str, done: u64, total: u64) {
         if let Ok(mut phase) = self.phase.lock()
-            && *phase != progress.phase
+            && *phase != name
         {
-            *phase = progress.phase;
-            self.bar.set_message(progress.phase);
+            *phase = name;
+            self.bar.set_message(name);
             self.bar.reset_elapsed();
         }
-        self.bar.set_length(progress.total);
-        self.bar.set_position(progress.done);
+        self.bar.set_length(total);
+        self.bar.set_position(done);
         if self.started.elapsed() >= PATIENCE {
             self.bar.tick();
         }

@@ -3,6 +3,7 @@
 pub mod commit_list;
 pub mod snapshot;
 pub mod upgrade;
+pub mod verify;
 pub mod version;
 
 /// `None` for main.

@@ -48,6 +48,17 @@ pub struct RefInventory {
     pub unclaimed: Vec<String>,
 }
 
+/// A ref object or a retirement archive that cannot be understood.
+#[derive(Debug)]
+pub struct BrokenRef {
+    /// Its key below the root.
+    pub object: String,
+    /// The native ref it stands for.
+    pub native: String,
+    /// What is wrong with it.
+    pub error: Error,
+}
+
 /// Key of a ref object; `/` in the name is stored as `%2F`.
 pub fn ref_key(native: &str) -> String {
     format!(
@@ -78,38 +89,62 @@ async fn read_contents(root: &Root, key: &str, native: &str) -> Result<Option<Re
     }
 }
 
-/// Every ref object, split by its retirement record.
-async fn active_refs(root: &Root) -> Result<RefInventory> {
+/// Every ref object, split by its retirement record; one that cannot be understood is handed to `broken`.
+async fn active_refs(
+    root: &Root,
+    broken: &mut impl FnMut(BrokenRef) -> Result<()>,
+) -> Result<RefInventory> {
     let folder = format!("{MANIFEST_DIR}/_refs/branches");
     let (files, folders) = root.list_level(&folder).await?;
     // Skipping it would make a live branch look deleted.
-    if let Some(odd) = folders.iter().find(|f| decode_ref_file(f).is_some()) {
-        return Err(Error::internal(format!(
-            "{folder}/{odd} is a folder where the file of a ref is expected; restore the whole root from \
+    for odd in &folders {
+        let Some(native) = decode_ref_file(odd) else {
+            continue;
+        };
+        let object = format!("{folder}/{odd}");
+        let error = Error::internal(format!(
+            "{object} is a folder where the file of a ref is expected; restore the whole root from \
              a backup"
-        )));
+        ));
+        broken(BrokenRef {
+            object,
+            native,
+            error,
+        })?;
     }
     let names: Vec<String> = files
         .iter()
         .filter_map(|file| decode_ref_file(file))
         .collect();
-    let mut read: Vec<NativeRef> = futures::stream::iter(names)
+    let mut read: Vec<(String, Result<Option<RefContents>>)> = futures::stream::iter(names)
         .map(|native| async move {
-            let contents = read_ref(root, &native).await?;
-            // Deleted between the listing and the read: not live any more.
-            Ok::<_, Error>(contents.map(|contents| NativeRef { native, contents }))
+            let contents = read_ref(root, &native).await;
+            (native, contents)
         })
         .buffer_unordered(CONCURRENT_READS)
-        .try_filter_map(|r| async move { Ok(r) })
-        .try_collect()
-        .await?;
-    read.sort_by(|a, b| a.native.cmp(&b.native));
+        .collect()
+        .await;
+    read.sort_by(|a, b| a.0.cmp(&b.0));
     let mut inventory = RefInventory::default();
-    for r in read {
-        if r.contents.is_retired(&r.native, &ref_key(&r.native))? {
-            inventory.retired.push(r);
-        } else {
-            inventory.live.push(r);
+    for (native, contents) in read {
+        let object = ref_key(&native);
+        let judged = contents.and_then(|found| match found {
+            // Deleted between the listing and the read: not live any more.
+            None => Ok(None),
+            Some(contents) => {
+                let retired = contents.is_retired(&native, &object)?;
+                Ok(Some((contents, retired)))
+            }
+        });
+        match judged {
+            Ok(None) => {}
+            Ok(Some((contents, true))) => inventory.retired.push(NativeRef { native, contents }),
+            Ok(Some((contents, false))) => inventory.live.push(NativeRef { native, contents }),
+            Err(error) => broken(BrokenRef {
+                object,
+                native,
+                error,
+            })?,
         }
     }
     Ok(inventory)
@@ -117,7 +152,7 @@ async fn active_refs(root: &Root) -> Result<RefInventory> {
 
 /// The live named refs, ascending by native name. Main is not among them.
 pub async fn live_refs(root: &Root) -> Result<Vec<NativeRef>> {
-    Ok(active_refs(root).await?.live)
+    Ok(active_refs(root, &mut first).await?.live)
 }
 
 /// What one listing of `__manifest/tree/` shows, by native name.
@@ -162,37 +197,59 @@ impl Trees {
 /// without a valid retirement record, or one that differs from a marked ref of the same name, is
 /// [`Error::Internal`].
 pub async fn inventory(root: &Root) -> Result<RefInventory> {
-    let mut inventory = active_refs(root).await?;
+    collect(root, &mut first).await
+}
+
+/// [`inventory`] that goes on past refs and archives it cannot understand and hands them back; their trees
+/// are not called unclaimed.
+pub async fn survey(root: &Root) -> Result<(RefInventory, Vec<BrokenRef>)> {
+    let mut broken = Vec::new();
+    let inventory = collect(root, &mut |found| {
+        broken.push(found);
+        Ok(())
+    })
+    .await?;
+    Ok((inventory, broken))
+}
+
+/// The first broken ref ends the read.
+fn first(found: BrokenRef) -> Result<()> {
+    Err(found.error)
+}
+
+async fn collect(
+    root: &Root,
+    broken: &mut impl FnMut(BrokenRef) -> Result<()>,
+) -> Result<RefInventory> {
+    let mut unreadable = BTreeSet::new();
+    let mut note = |found: BrokenRef| {
+        unreadable.insert(found.native.clone());
+        broken(found)
+    };
+    let mut inventory = active_refs(root, &mut note).await?;
     let trees = Trees::list(root).await?;
     for native in &trees.archived {
         let key = archive_key(native);
-        let Some(contents) = read_contents(root, &key, native).await? else {
-            continue;
+        let judged = match read_contents(root, &key, native).await {
+            Ok(None) => continue,
+            Ok(Some(contents)) => archived(&inventory, native, &key, contents),
+            Err(e) => Err(e),
         };
-        if !contents.is_retired(native, &key)? {
-            return Err(Error::internal(format!(
-                "{key} is a retirement archive without a retirement record; restore the whole root \
-                 from a backup"
-            )));
-        }
-        if let Some(marked) = inventory.retired.iter().find(|r| r.native == *native) {
-            if marked.contents != contents {
-                return Err(Error::internal(format!(
-                    "{key} differs from the marked ref object {}",
-                    ref_key(native)
-                )));
-            }
-        } else {
-            inventory.retired.push(NativeRef {
+        match judged {
+            Ok(None) => {}
+            Ok(Some(retired)) => inventory.retired.push(retired),
+            Err(error) => note(BrokenRef {
+                object: key,
                 native: native.clone(),
-                contents,
-            });
+                error,
+            })?,
         }
     }
     for native in trees.versioned {
         let claimed = |refs: &[NativeRef]| refs.iter().any(|r| r.native == native);
         if !claimed(&inventory.live)
             && !claimed(&inventory.retired)
+            && !unreadable.contains(&native)
             // Created or archived since the refs were listed: not lost.
             && read_ref(root, &native).await?.is_none()
             && !root.exists(&archive_key(&native)).await?
@@ -202,17 +259,45 @@ pub async fn inventory(root: &Root) -> Result<RefInventory> {
     }
     inventory.retired.sort_by(|a, b| a.native.cmp(&b.native));
     // A live ref of the same native name as an archive would mean that a retired tree was reused.
-    if let Some(live) = inventory
-        .live
-        .iter()
-        .find(|l| inventory.retired.iter().any(|r| r.native == l.native))
-    {
-        return Err(Error::internal(format!(
-            "ref '{}' is live and has a retirement archive",
-            live.native
-        )));
+    for live in &inventory.live {
+        if inventory.retired.iter().any(|r| r.native == live.native) {
+            broken(BrokenRef {
+                object: archive_key(&live.native),
+                native: live.native.clone(),
+                error: Error::internal(format!(
+                    "ref '{}' is live and has a retirement archive",
+                    live.native
+                )),
+            })?;
+        }
     }
     Ok(inventory)
+}
+
+/// What an archive adds to the refs: nothing beside an equal marked ref object.
+fn archived(
+    inventory: &RefInventory,
+    native: &str,
+    key: &str,
+    contents: RefContents,
+) -> Result<Option<NativeRef>> {
+    if !contents.is_retired(native, key)? {
+        return Err(Error::internal(format!(
+            "{key} is a retirement archive without a retirement record; restore the whole root \
+             from a backup"
+        )));
+    }
+    match inventory.retired.iter().find(|r| r.native == native) {
+        None => Ok(Some(NativeRef {
+            native: native.to_string(),
+            contents,
+        })),
+        Some(marked) if marked.contents == contents => Ok(None),
+        Some(_) => Err(Error::internal(format!(
+            "{key} differs from the marked ref object {}",
+            ref_key(native)
+        ))),
+    }
 }
 
 /// The native ref of a logical branch name (`main` or `None` is main, answered as `None`). No live ref

@@ -11,7 +11,7 @@ mod retire;
 
 pub use contents::{BranchIdentifier, RETIRED_KEY, RefContents, RetiredRecord};
 pub use inventory::{
-    NativeRef, RefInventory, archive_key, inventory, live_refs, read_ref, ref_key, resolve_branch,
-    tags_on,
+    BrokenRef, NativeRef, RefInventory, archive_key, inventory, live_refs, read_ref, ref_key,
+    resolve_branch, survey, tags_on,
 };
 pub use retire::{RetireStep, require_retirable, retire};

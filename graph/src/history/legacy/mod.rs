@@ -25,6 +25,6 @@ pub use layout::{
 pub use plan::{PlannedObjects, plan};
 pub use preflight::{NAMED_KEYS, foreign_objects};
 pub(in crate::history) use verify::listed_shard;
-pub use verify::{Verified, read_directory, verify};
+pub use verify::{Inspector, Verified, inspect, read_directory, verify};
 pub use write::{Moment, ObjectObserver, write};
 pub use writer_shard::{WriterEntry, WriterShard};

@@ -4,6 +4,8 @@
 //! included, is [`Error::Internal`]; a read that failed is [`Error::Storage`]. One data file is held at a
 //! time; what stays is 16 bytes a commit.
 
+use std::collections::BTreeSet;
+
 use futures::TryStreamExt as _;
 use ulid::Ulid;
 
@@ -106,95 +108,178 @@ pub(in crate::history) async fn listed_shard(
     Ok(bytes)
 }
 
-/// Verify the whole legacy area. `None` when there is no directory.
+/// Sees a legacy area while it is read against its directory.
+pub trait Inspector: Send {
+    /// A data file passed every check; its canonical records in row order.
+    fn data_file(&mut self, _number: u32, _records: Vec<HistoryRecord>) -> Result<()> {
+        Ok(())
+    }
+
+    /// An id shard passed every check.
+    fn id_shard(&mut self, _number: u32, _shard: &IdShard) -> Result<()> {
+        Ok(())
+    }
+
+    /// A writer shard passed every check.
+    fn writer_shard(&mut self, _number: u32, _shard: &WriterShard) -> Result<()> {
+        Ok(())
+    }
+
+    /// `object` violates a check, or could not be read. An error of this call stops the inspection there.
+    fn violation(&mut self, object: &str, error: Error) -> Result<()>;
+}
+
+/// Stops at the first violation.
+struct First;
+
+impl Inspector for First {
+    fn violation(&mut self, _object: &str, error: Error) -> Result<()> {
+        Err(error)
+    }
+}
+
+/// Verify the whole legacy area; the first violation is the error. `None` when there is no directory.
 pub async fn verify(root: &Root) -> Result<Option<Verified>> {
     let Some((directory, directory_sha256)) = read_directory(root).await? else {
         return Ok(None);
     };
-    check_data_listing(root, directory.files.len()).await?;
-    let mut ids: Vec<Vec<Ulid>> = Vec::with_capacity(directory.files.len());
-    let mut rows = 0u64;
-    for (n, file) in directory.files.iter().enumerate() {
-        let extent = ExtentKey::LegacyData(n as u32);
-        let held = verify_data_file(root, extent, file.rows, &file.digest).await?;
-        rows += held.len() as u64;
-        ids.push(held);
-    }
-    let mut entries = 0u64;
-    for (n, listing) in directory.id_shards.iter().enumerate() {
-        let key = ObjectKey::IdShard(n as u32).key();
-        let bytes = listed_shard(root, &key, &listing.sha256).await?;
-        let shard = IdShard::decode(&key, &bytes)?;
-        for entry in shard.entries() {
-            let held = ids
-                .get(entry.file as usize)
-                .and_then(|file| file.get(entry.row as usize));
-            if held != Some(&entry.id) {
-                return Err(Error::internal(format!(
-                    "{key} places commit {} at row {} of data file {}, which holds {}",
-                    entry.id,
-                    entry.row,
-                    entry.file,
-                    held.map_or_else(|| "no such row".to_string(), Ulid::to_string)
-                )));
-            }
-        }
-        entries += shard.entries().len() as u64;
-    }
-    if rows != directory.commits || entries != directory.commits {
-        return Err(Error::internal(format!(
-            "the legacy area holds {rows} rows and {entries} id entries for {} commits",
-            directory.commits
-        )));
-    }
-    for (n, listing) in directory.writer_shards.iter().enumerate() {
-        let key = ObjectKey::WriterShard(n as u32).key();
-        let bytes = listed_shard(root, &key, &listing.sha256).await?;
-        for writer in WriterShard::decode(&key, &bytes)?.entries() {
-            let last = writer
-                .last_file()
-                .and_then(|file| ids.get(file as usize))
-                .and_then(|file| file.last());
-            if last != Some(&writer.head) {
-                return Err(Error::internal(format!(
-                    "{key} names commit {} as head of writer '{}', its last data file ends with {}",
-                    writer.head,
-                    writer.native.as_deref().unwrap_or("main"),
-                    last.map_or_else(|| "nothing".to_string(), Ulid::to_string)
-                )));
-            }
-        }
-    }
+    let listed = list_data_files(root).await?;
+    inspect(root, &directory, &listed, &mut First).await?;
     Ok(Some(Verified {
         directory,
         directory_sha256,
     }))
 }
 
-/// The data files under `legacy/data/` must be exactly `0 .. files`.
-async fn check_data_listing(root: &Root, files: usize) -> Result<()> {
-    let mut seen = vec![false; files];
+/// Read everything `directory` lists and hand it, or what is wrong with it, to `inspector`. `data_files` are
+/// the numbers that stand under `legacy/data/`.
+pub async fn inspect(
+    root: &Root,
+    directory: &Directory,
+    data_files: &BTreeSet<u32>,
+    inspector: &mut dyn Inspector,
+) -> Result<()> {
+    let files = directory.files.len();
+    for n in data_files.iter().filter(|n| **n as usize >= files) {
+        let key = ExtentKey::LegacyData(*n).key();
+        let error = Error::internal(format!("{key} exists, the directory lists {files} data files"));
+        inspector.violation(&key, error)?;
+    }
+    // `None` stands for a file that could not be read: what the shards say of it is not judged.
+    let mut ids: Vec<Option<Vec<Ulid>>> = Vec::with_capacity(files);
+    for (n, file) in directory.files.iter().enumerate() {
+        let extent = ExtentKey::LegacyData(n as u32);
+        match verify_data_file(root, extent, file.rows, &file.digest).await {
+            Ok((held, records)) => {
+                ids.push(Some(held));
+                inspector.data_file(n as u32, records)?;
+            }
+            Err(e) => {
+                ids.push(None);
+                inspector.violation(&extent.key(), e)?;
+            }
+        }
+    }
+    let mut entries = Some(0u64);
+    for (n, listing) in directory.id_shards.iter().enumerate() {
+        let key = ObjectKey::IdShard(n as u32).key();
+        match verify_id_shard(root, &key, &listing.sha256, &ids).await {
+            Ok(shard) => {
+                entries = entries.map(|sum| sum + shard.entries().len() as u64);
+                inspector.id_shard(n as u32, &shard)?;
+            }
+            Err(e) => {
+                entries = None;
+                inspector.violation(&key, e)?;
+            }
+        }
+    }
+    let rows = ids
+        .iter()
+        .try_fold(0u64, |sum, file| Some(sum + file.as_ref()?.len() as u64));
+    if let (Some(rows), Some(entries)) = (rows, entries)
+        && (rows != directory.commits || entries != directory.commits)
+    {
+        let error = Error::internal(format!(
+            "the legacy area holds {rows} rows and {entries} id entries for {} commits",
+            directory.commits
+        ));
+        inspector.violation(&ObjectKey::Directory.key(), error)?;
+    }
+    for (n, listing) in directory.writer_shards.iter().enumerate() {
+        let key = ObjectKey::WriterShard(n as u32).key();
+        match verify_writer_shard(root, &key, &listing.sha256, &ids).await {
+            Ok(shard) => inspector.writer_shard(n as u32, &shard)?,
+            Err(e) => inspector.violation(&key, e)?,
+        }
+    }
+    Ok(())
+}
+
+async fn verify_id_shard(
+    root: &Root,
+    key: &str,
+    sha256: &[u8; 32],
+    ids: &[Option<Vec<Ulid>>],
+) -> Result<IdShard> {
+    let bytes = listed_shard(root, key, sha256).await?;
+    let shard = IdShard::decode(key, &bytes)?;
+    for entry in shard.entries() {
+        let held = match ids.get(entry.file as usize) {
+            Some(None) => continue,
+            Some(Some(file)) => file.get(entry.row as usize),
+            None => None,
+        };
+        if held != Some(&entry.id) {
+            return Err(Error::internal(format!(
+                "{key} places commit {} at row {} of data file {}, which holds {}",
+                entry.id,
+                entry.row,
+                entry.file,
+                held.map_or_else(|| "no such row".to_string(), Ulid::to_string)
+            )));
+        }
+    }
+    Ok(shard)
+}
+
+async fn verify_writer_shard(
+    root: &Root,
+    key: &str,
+    sha256: &[u8; 32],
+    ids: &[Option<Vec<Ulid>>],
+) -> Result<WriterShard> {
+    let bytes = listed_shard(root, key, sha256).await?;
+    let shard = WriterShard::decode(key, &bytes)?;
+    for writer in shard.entries() {
+        let last = match writer.last_file().and_then(|file| ids.get(file as usize)) {
+            Some(None) => continue,
+            Some(Some(file)) => file.last(),
+            None => None,
+        };
+        if last != Some(&writer.head) {
+            return Err(Error::internal(format!(
+                "{key} names commit {} as head of writer '{}', its last data file ends with {}",
+                writer.head,
+                writer.native.as_deref().unwrap_or("main"),
+                last.map_or_else(|| "nothing".to_string(), Ulid::to_string)
+            )));
+        }
+    }
+    Ok(shard)
+}
+
+/// The numbers of the data files under `legacy/data/`.
+async fn list_data_files(root: &Root) -> Result<BTreeSet<u32>> {
+    let mut listed = BTreeSet::new();
     let mut listing = Listing::default();
     let mut keys = root.list(HISTORY_DIR)?;
     while let Some((key, _)) = keys.try_next().await? {
         if let Listed::Extent(ExtentKey::LegacyData(n)) = listing.classify(&key)? {
-            match seen.get_mut(n as usize) {
-                Some(slot) => *slot = true,
-                None => {
-                    return Err(Error::internal(format!(
-                        "{key} exists, the directory lists {files} data files"
-                    )));
-                }
-            }
+            listed.insert(n);
         }
     }
-    match seen.iter().position(|present| !present) {
-        None => Ok(()),
-        Some(n) => Err(Error::internal(format!(
-            "{} is listed in the directory and missing",
-            ExtentKey::LegacyData(n as u32).key()
-        ))),
-    }
+    Ok(listed)
 }
 
 async fn verify_data_file(
@@ -202,7 +287,7 @@ async fn verify_data_file(
     extent: ExtentKey,
     rows: u32,
     digest: &[u8; 32],
-) -> Result<Vec<Ulid>> {
+) -> Result<(Vec<Ulid>, Vec<HistoryRecord>)> {
     let key = extent.key();
     let bytes = listed(root, &key, MAX_OBJECT_BYTES).await?;
     let records = decode_records(&key, bytes).await?;
@@ -238,5 +323,5 @@ async fn verify_data_file(
             hex::encode(digest)
         )));
     }
-    Ok(ids)
+    Ok((ids, records))
 }

@@ -1,0 +1,108 @@
+//! The report for a person: what was read, what is wrong, what to do next.
+
+use super::{Outcome, Report};
+
+/// Render the report; the text ends with a newline.
+pub fn render(report: &Report) -> String {
+    let c = &report.checked;
+    let h = &c.history;
+    let counts = |items: &[(u64, &str)]| {
+        items
+            .iter()
+            .map(|(n, label)| format!("{n} {label}"))
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    let mut lines = vec![
+        format!(
+            "verify {}: {}{}",
+            report.location,
+            report.outcome.as_str(),
+            if report.deep { " (deep)" } else { "" }
+        ),
+        format!(
+            "catalog: {}",
+            counts(&[
+                (c.branches, "live branches"),
+                (c.retired_refs, "retired refs"),
+                (c.tags, "tags"),
+            ])
+        ),
+        format!(
+            "lineage: {}",
+            counts(&[(c.commits, "commits"), (c.commit_copies, "further copies")])
+        ),
+        format!(
+            "history: {}",
+            counts(&[
+                (h.block_extents, "block extents"),
+                (h.singletons, "singletons"),
+                (h.legacy_data_files, "legacy data files"),
+                (h.id_shards, "id shards"),
+                (h.writer_shards, "writer shards"),
+                (h.directories, "directories"),
+                (h.schema_archives, "schema archives"),
+            ])
+        ),
+        format!(
+            "heads: {}",
+            counts(&[(c.head_pins, "pins"), (c.head_rows, "rows")])
+        ),
+    ];
+    if let Some(d) = &c.deep {
+        lines.push(format!(
+            "history pins: {}",
+            counts(&[
+                (d.history_pins, "pins"),
+                (
+                    d.history_pins_removed_by_retention,
+                    "removed by an earlier cleanup"
+                ),
+                (d.manifest_versions, "older catalog versions"),
+            ])
+        ));
+        lines.push(format!(
+            "table data: {}",
+            counts(&[
+                (d.table_versions, "table versions"),
+                (d.data_files, "data files"),
+                (d.rows, "rows"),
+                (d.bytes, "bytes"),
+            ])
+        ));
+    }
+    if c.head_pins_with_other_etag > 0 {
+        lines.push(format!(
+            "note: {} pins recorded another ETag: the root was copied or restored",
+            c.head_pins_with_other_etag
+        ));
+    }
+    for finding in &report.findings {
+        let branch = match &finding.branch {
+            Some(branch) => format!(" on branch {branch}"),
+            None => String::new(),
+        };
+        lines.push(format!(
+            "{}: {}{branch}: {}",
+            finding.code.as_str(),
+            finding.object,
+            finding.message
+        ));
+    }
+    if report.findings_omitted > 0 {
+        lines.push(format!("and {} more findings", report.findings_omitted));
+    }
+    let word = graph::stamp::shell_word(&report.location);
+    match (report.outcome, report.deep) {
+        (Outcome::Ok, true) => {}
+        (Outcome::Ok, false) => lines.push(format!(
+            "Table data was not read. To read it too, run: omnigraph verify {word} --deep"
+        )),
+        (Outcome::Damaged, _) => lines.push(format!(
+            "Keep the graph offline and copy the whole root aside. Restore the whole root from a backup to \
+             the same path, then run: omnigraph verify {word}"
+        )),
+    }
+    lines.push(String::new());
+    lines.join("\n")
+}
