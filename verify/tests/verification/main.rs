@@ -1,0 +1,14 @@
+//! Verification of roots that are whole, and of roots in which one thing is broken.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    missing_docs
+)]
+
+mod clean;
+mod flips;
+mod published;
+mod semantic;
+mod support;
