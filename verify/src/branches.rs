@@ -150,13 +150,15 @@ fn contract(
             ),
         );
     }
-    let ir = compiled.entry(hash).or_insert_with(|| match texts.validate() {
-        Ok(ir) => Some(ir),
-        Err(e) => {
-            wrong(Code::SchemaContractInvalid, e.to_string());
-            None
-        }
-    });
+    let ir = compiled
+        .entry(hash)
+        .or_insert_with(|| match texts.validate() {
+            Ok(ir) => Some(ir),
+            Err(e) => {
+                wrong(Code::SchemaContractInvalid, e.to_string());
+                None
+            }
+        });
     // A branch that was converted with an older head may hold tables of an older schema: all commits
     // from before share the contract that was live at the upgrade.
     let published = matches!(BlockAddress::parse(&head.graph_commit_id), Ok(Some(_)));

@@ -102,7 +102,8 @@ pub(crate) async fn tables(
     ledger: &mut Ledger,
     checked: &mut DeepChecked,
 ) {
-    let mut named: BTreeMap<PinKey, NamedPin> = ledger.pins.take().unwrap_or_default().into_iter().collect();
+    let mut named: BTreeMap<PinKey, NamedPin> =
+        ledger.pins.take().unwrap_or_default().into_iter().collect();
     named.retain(|key, _| !heads.contains_key(key));
     checked.history_pins = named.len() as u64;
     let retention = Retention::of(&heads, &named);

@@ -31,8 +31,8 @@ pub(crate) struct Area {
     pub(crate) has_directory: bool,
     /// The legacy writers.
     pub(crate) writers: Vec<WriterEntry>,
-    extents: BTreeSet<ExtentKey>,
-    locator: BTreeSet<ObjectKey>,
+    pub(crate) extents: BTreeSet<ExtentKey>,
+    pub(crate) locator: BTreeSet<ObjectKey>,
 }
 
 /// Read every object under `__history/` but the schema archives.
@@ -144,9 +144,7 @@ async fn list(run: &Run<'_>) -> Area {
             }
             Ok(Listed::Temporary) => {}
             Ok(Listed::Skipped) => place(run, &mut area, &key),
-            Err(e) => run
-                .findings
-                .error(Code::HistoryKeyForeign, None, &key, &e),
+            Err(e) => run.findings.error(Code::HistoryKeyForeign, None, &key, &e),
         }
     }
 }

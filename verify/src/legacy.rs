@@ -140,7 +140,10 @@ pub(crate) async fn check(
             Code::LegacyAreaDamaged,
             None,
             ObjectKey::Directory.key(),
-            format!("source stamp {} is none that is converted", directory.source_stamp),
+            format!(
+                "source stamp {} is none that is converted",
+                directory.source_stamp
+            ),
         );
     }
     let mut reading = Reading {

@@ -15,11 +15,13 @@ mod lineage;
 mod options;
 mod pins;
 mod receipt;
+mod ref_object;
 mod refs;
 pub mod report;
 mod run;
 mod scan;
 mod succession;
+mod table_refs;
 mod tags;
 
 pub use finding::{Code, Finding};

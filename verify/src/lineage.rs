@@ -39,17 +39,14 @@ pub(crate) fn check(run: &Run<'_>, heads: &[Head], area: &Area, ledger: &Ledger)
     absent_parents(run, area, ledger);
 }
 
-fn one(
-    run: &Run<'_>,
-    branch: Option<&str>,
-    id: &str,
-    known: &Known,
-    area: &Area,
-    ledger: &Ledger,
-) {
+fn one(run: &Run<'_>, branch: Option<&str>, id: &str, known: &Known, area: &Area, ledger: &Ledger) {
     let add = |code: Code, message: String| {
-        run.findings
-            .add(code, branch, format!("commit {id} in {}", known.origin), message);
+        run.findings.add(
+            code,
+            branch,
+            format!("commit {id} in {}", known.origin),
+            message,
+        );
     };
     let parent = known.parent.as_deref().map(|p| (p, ledger.get(p)));
     if let Some((parent, None)) = parent {
@@ -167,7 +164,10 @@ fn absent_parents(run: &Run<'_>, area: &Area, ledger: &Ledger) {
     if directory.absent_parents.is_empty() {
         return;
     }
-    let named: HashSet<&str> = ledger.iter().filter_map(|(_, k)| k.merged.as_deref()).collect();
+    let named: HashSet<&str> = ledger
+        .iter()
+        .filter_map(|(_, k)| k.merged.as_deref())
+        .collect();
     for parent in &directory.absent_parents {
         let id = parent.to_string();
         let held = ledger.get(&id).is_some();
@@ -178,7 +178,11 @@ fn absent_parents(run: &Run<'_>, area: &Area, ledger: &Ledger) {
                 graph::history::path::ObjectKey::Directory.key(),
                 format!(
                     "merged parent {id} is listed as absent, but {}",
-                    if held { "it is held" } else { "no commit names it" }
+                    if held {
+                        "it is held"
+                    } else {
+                        "no commit names it"
+                    }
                 ),
             );
         }

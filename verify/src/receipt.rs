@@ -58,7 +58,9 @@ pub(crate) fn check(run: &Run<'_>, branch: &Branch, version: &ManifestVersion, a
         ));
     }
     if !area.has_directory {
-        return wrong("the receipt says that the graph was converted, but it has no legacy directory".into());
+        return wrong(
+            "the receipt says that the graph was converted, but it has no legacy directory".into(),
+        );
     }
     if let Some(directory) = &area.directory
         && directory.attempt.to_string() != receipt.attempt

@@ -8,7 +8,7 @@ use crate::finding::{Code, Findings};
 use crate::ledger::Ledger;
 use crate::options::{Progress, VerifyOptions};
 use crate::report::{Checked, DeepChecked, Outcome, Report};
-use crate::{archives, branches, deep, history, lineage, pins, refs, succession};
+use crate::{archives, branches, deep, history, lineage, pins, refs, succession, table_refs};
 
 /// What every part of a verification is handed.
 pub(crate) struct Run<'a> {
@@ -19,7 +19,9 @@ pub(crate) struct Run<'a> {
 
 impl Run<'_> {
     pub(crate) fn progress(&self, phase: &'static str, done: u64, total: u64) {
-        self.options.observer.progress(Progress { phase, done, total });
+        self.options
+            .observer
+            .progress(Progress { phase, done, total });
     }
 
     /// At least one.
@@ -56,6 +58,7 @@ pub async fn verify(root: &Root, options: &VerifyOptions) -> Result<Report> {
     lineage::check(&run, &heads, &area, &ledger);
     archives::check(&run, &area, &ledger, &mut checked).await;
     let opened = pins::check_heads(&run, &heads, &mut checked).await;
+    table_refs::check(&run, &opened).await;
     if let Some(read) = &mut checked.deep {
         deep::tables(&run, opened, &mut ledger, read).await;
     }
@@ -91,5 +94,9 @@ pub(crate) fn manifest_object(native: Option<&str>, version: Option<u64>) -> Str
 
 /// The code of an error of something `missing` says was absent.
 pub(crate) fn code_of(error: &Error, missing: Code, broken: Code) -> Code {
-    if error.is_not_found() { missing } else { broken }
+    if error.is_not_found() {
+        missing
+    } else {
+        broken
+    }
 }

@@ -55,7 +55,8 @@ pub(crate) async fn scan(dataset: &Arc<Dataset>, place: &str, scanned: &Scanned)
     let mut wrong = Vec::new();
     let fragments: Vec<Fragment> = dataset.manifest().fragments.iter().cloned().collect();
     for fragment in fragments {
-        let base = |id: Option<u32>| match id.and_then(|id| dataset.manifest().base_paths.get(&id)) {
+        let base = |id: Option<u32>| match id.and_then(|id| dataset.manifest().base_paths.get(&id))
+        {
             Some(base) => base.path.clone(),
             None => place.to_string(),
         };

@@ -145,7 +145,10 @@ pub(crate) async fn check_boundaries(run: &Run<'_>, ledger: &mut Ledger) {
 
 /// The canonical records of an extent with every check of `docs/format/history.md` 3.5 and 3.6; `None` when it
 /// does not exist.
-pub(crate) async fn read_extent(root: &Root, key: &ExtentKey) -> Result<Option<Vec<HistoryRecord>>> {
+pub(crate) async fn read_extent(
+    root: &Root,
+    key: &ExtentKey,
+) -> Result<Option<Vec<HistoryRecord>>> {
     let object = key.key();
     let bytes = match root.get(&object, MAX_OBJECT_BYTES).await {
         Ok(None) => return Ok(None),

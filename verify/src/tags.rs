@@ -98,7 +98,10 @@ mod tests {
         let nonce = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
         let block = format!("b hb1.{nonce}.5.{nonce}").replace(' ', "");
         for head in ["n", "s6869", &block] {
-            assert!(is_merge_input(&format!("{digest}_{head}_{nonce}")), "{head}");
+            assert!(
+                is_merge_input(&format!("{digest}_{head}_{nonce}")),
+                "{head}"
+            );
         }
         for bad in [
             format!("{digest}_n"),

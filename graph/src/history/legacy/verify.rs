@@ -162,7 +162,9 @@ pub async fn inspect(
     let files = directory.files.len();
     for n in data_files.iter().filter(|n| **n as usize >= files) {
         let key = ExtentKey::LegacyData(*n).key();
-        let error = Error::internal(format!("{key} exists, the directory lists {files} data files"));
+        let error = Error::internal(format!(
+            "{key} exists, the directory lists {files} data files"
+        ));
         inspector.violation(&key, error)?;
     }
     // `None` stands for a file that could not be read: what the shards say of it is not judged.

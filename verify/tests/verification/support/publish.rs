@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use graph::history::BlockAddress;
 use graph::history::block::{closed_blocks, place, write_placed};
+use graph::manifest::BranchState;
 use graph::manifest::batch;
 use graph::manifest::row::LogicalRow;
 use graph::manifest::scan::{ReadMode, read_state};
 use graph::manifest::state::Replaced;
-use graph::manifest::BranchState;
 use graph::model::names::logical_name;
 use graph::model::{Commit, TableState};
 use graph::store::{CommitOutcome, ManifestVersion, Root};
