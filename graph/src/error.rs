@@ -181,14 +181,16 @@ fn brief(error: &lance::Error) -> String {
     one_line(error)
 }
 
-/// The first line of an error, without the source location of its library that Lance appends.
+/// The first line of an error, without the source locations of its libraries that Lance appends.
 fn one_line(error: &(dyn StdError + 'static)) -> String {
     let text = error.to_string();
-    let first = text.lines().next().unwrap_or_default();
-    match first.rfind(", /") {
-        Some(at) if first[at..].contains(".rs:") => first[..at].to_string(),
-        _ => first.to_string(),
+    let mut first = text.lines().next().unwrap_or_default();
+    while let Some(at) = first.rfind(", /")
+        && first[at..].contains(".rs:")
+    {
+        first = &first[..at];
     }
+    first.to_string()
 }
 
 #[cfg(test)]
@@ -197,7 +199,8 @@ mod tests {
 
     #[test]
     fn a_storage_error_is_one_line_without_source_locations() {
-        let cause = "LanceError(IO): disk on fire, /build/lance/io.rs:12:3\nbacktrace";
+        let cause =
+            "LanceError(IO): disk on fire, /build/lance/io.rs:12:3, /core/result.rs:9:1\nbacktrace";
         let error = Error::storage("cannot read a, /b", cause).within("main");
         assert_eq!(
             error.to_string(),

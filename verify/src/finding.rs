@@ -1,6 +1,7 @@
 //! What is wrong: one finding an object, with a stable code.
 
 use std::collections::BTreeSet;
+use std::error::Error as StdError;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use graph::Error;
@@ -154,12 +155,12 @@ impl Findings {
         }
     }
 
-    /// A finding about an error: `code`, unless storage failed.
+    /// A finding about an error: `code`, unless storage failed. An object that is not there is no failure of
+    /// storage, wherever Lance met it.
     pub(crate) fn error(&self, code: Code, branch: Option<&str>, object: &str, error: &Error) {
-        let code = if error.is_storage() {
-            Code::StorageFailed
-        } else {
-            code
+        let code = match error {
+            Error::Storage { cause, .. } if !is_absence(cause.as_ref()) => Code::StorageFailed,
+            _ => code,
         };
         self.add(code, branch, object, error.to_string());
     }
@@ -174,6 +175,27 @@ impl Findings {
         found.sort_by(|a, b| a.key().cmp(&b.key()));
         (found, held.omitted)
     }
+}
+
+/// Whether an object that does not exist is at the bottom of an error.
+fn is_absence(error: &(dyn StdError + 'static)) -> bool {
+    let mut at = Some(error);
+    while let Some(e) = at {
+        let absent = matches!(
+            e.downcast_ref::<object_store::Error>(),
+            Some(object_store::Error::NotFound { .. })
+        ) || matches!(
+            e.downcast_ref::<lance::Error>(),
+            Some(lance::Error::NotFound { .. })
+        ) || e
+            .downcast_ref::<std::io::Error>()
+            .is_some_and(|io| io.kind() == std::io::ErrorKind::NotFound);
+        if absent {
+            return true;
+        }
+        at = e.source();
+    }
+    false
 }
 
 #[cfg(test)]

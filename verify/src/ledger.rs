@@ -144,16 +144,13 @@ impl Ledger {
     ) {
         let mut before: Option<(&Commit, Outline)> = None;
         for record in records {
-            let outline = Outline::of(&record.tables);
+            let outline = Outline::of(record);
             if self.add(findings, branch, origin, record)
                 && let Some(parent) = &record.commit.parent_commit_id
             {
                 match &before {
                     Some((commit, tables)) if commit.graph_commit_id == *parent => {
-                        if let Some(why) = step(
-                            (tables, commit.graph_manifest_version),
-                            (&outline, record.commit.graph_manifest_version),
-                        ) {
+                        if let Some(why) = step(tables, &outline) {
                             findings.add(
                                 Code::RecordInconsistent,
                                 branch,
@@ -169,7 +166,6 @@ impl Ledger {
                     _ => self.boundaries.push(Boundary {
                         branch: branch.map(str::to_string),
                         child: Arc::from(record.commit.graph_commit_id.as_str()),
-                        version: record.commit.graph_manifest_version,
                         parent: parent.as_str().into(),
                         tables: outline.clone(),
                         origin: origin.clone(),

@@ -6,10 +6,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use graph::history::BlockAddress;
 use graph::history::extent::{check_address, decode_records};
 use graph::history::path::ExtentKey;
 use graph::model::measure::MAX_OBJECT_BYTES;
-use graph::model::{HistoryRecord, TableIdentity, TableRow, TableState};
+use graph::model::{HistoryRecord, TableIdentity, TableState};
 use graph::store::Root;
 use graph::{Error, Result};
 
@@ -29,13 +30,25 @@ struct Line {
 
 /// The tables of one commit, short.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Outline(Vec<Line>);
+pub(crate) struct Outline {
+    /// The version its publish wrote.
+    version: u64,
+    contract: Option<[u8; 16]>,
+    /// Whether this stamp wrote it. All commits from before a conversion share one contract.
+    addressed: bool,
+    lines: Vec<Line>,
+}
 
 impl Outline {
-    /// Of rows in identity order.
-    pub(crate) fn of(tables: &[TableRow]) -> Self {
-        Self(
-            tables
+    /// Of a canonical record.
+    pub(crate) fn of(record: &HistoryRecord) -> Self {
+        let commit = &record.commit;
+        Self {
+            version: commit.graph_manifest_version,
+            contract: commit.schema_content_hash.as_deref().map(short),
+            addressed: matches!(BlockAddress::parse(&commit.graph_commit_id), Ok(Some(_))),
+            lines: record
+                .tables
                 .iter()
                 .map(|t| Line {
                     identity: t.identity,
@@ -49,7 +62,7 @@ impl Outline {
                     state: short(&serde_json::to_string(&t.state).unwrap_or_default()),
                 })
                 .collect(),
-        )
+        }
     }
 }
 
@@ -58,25 +71,32 @@ impl Outline {
 pub(crate) struct Boundary {
     pub(crate) branch: Option<String>,
     pub(crate) child: Arc<str>,
-    pub(crate) version: u64,
     pub(crate) parent: Box<str>,
     pub(crate) tables: Outline,
     pub(crate) origin: Origin,
 }
 
-/// Why the tables of a child do not follow from its parent's; each with the version its commit wrote.
-pub(crate) fn step(parent: (&Outline, u64), child: (&Outline, u64)) -> Option<String> {
-    let ((before, from), (after, to)) = (parent, child);
-    let held: BTreeMap<TableIdentity, &Line> = before.0.iter().map(|l| (l.identity, l)).collect();
-    let now: BTreeSet<TableIdentity> = after.0.iter().map(|l| l.identity).collect();
-    if let Some(gone) = before.0.iter().find(|l| !now.contains(&l.identity)) {
+/// Why the tables of a child do not follow from its parent's.
+pub(crate) fn step(before: &Outline, after: &Outline) -> Option<String> {
+    let (from, to) = (before.version, after.version);
+    // A rename is part of a schema change.
+    let renames = !after.addressed || before.contract != after.contract;
+    let held: BTreeMap<TableIdentity, &Line> =
+        before.lines.iter().map(|l| (l.identity, l)).collect();
+    let now: BTreeSet<TableIdentity> = after.lines.iter().map(|l| l.identity).collect();
+    if let Some(gone) = before.lines.iter().find(|l| !now.contains(&l.identity)) {
         return Some(format!("table {} is not there any more", gone.identity));
     }
-    for line in &after.0 {
+    for line in &after.lines {
         let identity = line.identity;
         if let Some(earlier) = held.get(&identity) {
             if earlier.dropped && line != *earlier {
                 return Some(format!("table {identity} changed after it was dropped"));
+            }
+            if earlier.key != line.key && !renames {
+                return Some(format!(
+                    "table {identity} is renamed, but the contract is the same"
+                ));
             }
             // A rename keeps the state.
             if earlier.state == line.state {
@@ -122,10 +142,9 @@ pub(crate) async fn check_boundaries(run: &Run<'_>, ledger: &mut Ledger) {
             let Some(children) = wanted.get(id) else {
                 continue;
             };
-            let tables = Outline::of(&record.tables);
-            let version = record.commit.graph_manifest_version;
+            let tables = Outline::of(record);
             for child in children {
-                if let Some(why) = step((&tables, version), (&child.tables, child.version)) {
+                if let Some(why) = step(&tables, &child.tables) {
                     run.findings.add(
                         Code::RecordInconsistent,
                         child.branch.as_deref(),

@@ -9,6 +9,5 @@
 
 mod clean;
 mod flips;
-mod published;
 mod semantic;
 mod support;

@@ -2,7 +2,6 @@
 //! its rules.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use graph::history::BlockAddress;
 use graph::history::block::{closed_blocks, place, write_placed};
@@ -25,9 +24,14 @@ pub async fn head(root: &Root, native: Option<&str>) -> (ManifestVersion, Branch
     (version, state)
 }
 
-/// Commit `rows` as the next version.
-pub async fn overwrite(root: &Root, version: &ManifestVersion, rows: &[LogicalRow]) {
-    let metadata: HashMap<String, String> = version.dataset.schema().metadata.clone();
+/// Commit `rows` as the next version, with the schema metadata of the one before unless given.
+pub async fn overwrite(
+    root: &Root,
+    version: &ManifestVersion,
+    rows: &[LogicalRow],
+    metadata: Option<HashMap<String, String>>,
+) {
+    let metadata = metadata.unwrap_or_else(|| version.dataset.schema().metadata.clone());
     let staged = InsertBuilder::new(version.dataset.clone())
         .with_params(&WriteParams {
             mode: WriteMode::Overwrite,
@@ -109,7 +113,7 @@ pub async fn publish(root: &Root, native: Option<&str>, cap: usize) -> String {
         created_at: 1_800_000_000_000_000 + n as i64,
         ..old
     };
-    overwrite(root, &version, &state.to_rows().unwrap()).await;
+    overwrite(root, &version, &state.to_rows().unwrap(), None).await;
     id
 }
 
@@ -117,22 +121,5 @@ pub async fn publish(root: &Root, native: Option<&str>, cap: usize) -> String {
 pub async fn rewrite(root: &Root, native: Option<&str>, change: impl FnOnce(&mut BranchState)) {
     let (version, mut state) = head(root, native).await;
     change(&mut state);
-    overwrite(root, &version, &state.to_rows().unwrap()).await;
-}
-
-/// Write the rows of a ref again, changed, as its next version.
-pub async fn rewrite_rows(
-    root: &Root,
-    native: Option<&str>,
-    change: impl FnOnce(&mut Vec<LogicalRow>),
-) {
-    let (version, state) = head(root, native).await;
-    let mut rows = state.to_rows().unwrap();
-    change(&mut rows);
-    overwrite(root, &version, &rows).await;
-}
-
-/// The latest version of a ref, shared.
-pub async fn latest(root: &Root, native: Option<&str>) -> Arc<lance::Dataset> {
-    root.open_manifest(native, None).await.unwrap().dataset
+    overwrite(root, &version, &state.to_rows().unwrap(), None).await;
 }
