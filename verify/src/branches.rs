@@ -21,6 +21,7 @@ use crate::receipt;
 use crate::refs::{Branch, Refs};
 use crate::report::Checked;
 use crate::run::{Run, manifest_object};
+use crate::transactions::difference;
 
 /// Heads read at once.
 const HEADS_AT_ONCE: usize = 4;
@@ -99,6 +100,14 @@ async fn read(run: &Run<'_>, branch: &Branch) -> Option<(ManifestVersion, Branch
         run.findings
             .add(Code::BranchRefused, name, object, refusal.to_string());
         return None;
+    }
+    let tree = manifest_object(native, None);
+    match difference(run.root, &version.dataset, &tree).await {
+        Ok(None) => {}
+        Ok(Some(why)) => run
+            .findings
+            .add(Code::TransactionDiffers, name, &object, why),
+        Err(e) => run.findings.error(Code::HeadDamaged, name, &object, &e),
     }
     match read_state(&version, ReadMode::WithContract).await {
         Ok(state) => Some((version, state)),

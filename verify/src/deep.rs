@@ -21,6 +21,7 @@ use crate::refs::{Branch, Refs};
 use crate::report::DeepChecked;
 use crate::run::{Run, code_of, manifest_object};
 use crate::scan::{Scanned, scan};
+use crate::transactions::difference;
 
 /// Tables scanned at once: each holds decoded batches.
 const TABLES_AT_ONCE: usize = 4;
@@ -89,6 +90,12 @@ async fn retained(
             .await?;
         if guard(&GuardInput::of(&opened, run.root.uri())).is_err() {
             return Ok(None);
+        }
+        let tree = manifest_object(branch.native.as_deref(), None);
+        if let Some(why) = difference(run.root, &opened.dataset, &tree).await? {
+            let object = manifest_object(branch.native.as_deref(), Some(version));
+            run.findings
+                .add(Code::TransactionDiffers, Some(&branch.name), object, why);
         }
         read_state(&opened, ReadMode::State).await.map(Some)
     };

@@ -74,6 +74,8 @@ codes! {
     PinRowCountDiffers = "pin_row_count_differs",
     /// A pinned table version is another image than its pin recorded.
     PinWitnessDiffers = "pin_witness_differs",
+    /// The transaction that a manifest repeats differs from its transaction file.
+    TransactionDiffers = "transaction_differs",
     /// Table data cannot be read, or is another number of rows than its manifest says.
     TableDataDamaged = "table_data_damaged",
     /// Storage failed or did not answer, so the object was not checked.

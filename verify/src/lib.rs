@@ -23,6 +23,7 @@ mod scan;
 mod succession;
 mod table_refs;
 mod tags;
+mod transactions;
 
 pub use finding::{Code, Finding};
 pub use options::{Limits, Observer, Progress, Unobserved, VerifyOptions};

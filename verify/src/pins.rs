@@ -16,6 +16,7 @@ use crate::finding::Code;
 use crate::ledger::{PinKey, pin_key};
 use crate::report::Checked;
 use crate::run::{Run, code_of};
+use crate::transactions::difference;
 
 /// A pin of one or more heads.
 #[derive(Debug)]
@@ -104,6 +105,9 @@ pub(crate) async fn open(root: &Root, table: &TableRow, pin: &Pin) -> Result<Ope
                 ),
             ));
         }
+    }
+    if let Some(why) = difference(root, &opened.dataset, &place(table, pin)).await? {
+        wrong.push((Code::TransactionDiffers, why));
     }
     Ok(Opened {
         other_etag: opened.note.is_some(),
