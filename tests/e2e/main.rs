@@ -18,3 +18,4 @@ mod fuzz;
 mod kills;
 mod samples;
 mod support;
+mod verify;
