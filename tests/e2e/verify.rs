@@ -87,6 +87,11 @@ fn both(root: &Path, args: &[&str], code: i32) -> String {
     let mut lines = Vec::new();
     for line in said.lines() {
         let line = line.replace(root.to_str().unwrap(), "[root]");
+        let line = match line.rsplit_once(", ") {
+            Some((rest, bytes)) if bytes.ends_with(" bytes") => format!("{rest}, [n] bytes"),
+            _ if line.contains("\"bytes\"") => "      \"bytes\": [n]".to_string(),
+            _ => line,
+        };
         lines.push(hashes(&line));
     }
     lines.join("\n")

@@ -33,10 +33,11 @@ impl Run<'_> {
 /// Verify a root. Nothing is written. A root that the stamp guard refuses, and one without a catalog, is an
 /// error; everything else that is wrong is a finding.
 pub async fn verify(root: &Root, options: &VerifyOptions) -> Result<Report> {
-    match open_branch(root, None).await {
-        Err(e @ (Error::Refused(_) | Error::NotFound(_) | Error::Storage { .. })) => return Err(e),
-        // A head that cannot be opened is found again, with its branch, below.
-        Ok(_) | Err(_) => {}
+    // A head that is damaged is found again, with its branch, below.
+    if let Err(e @ (Error::Refused(_) | Error::NotFound(_) | Error::Storage { .. })) =
+        open_branch(root, None).await
+    {
+        return Err(e);
     }
     let run = Run {
         root,

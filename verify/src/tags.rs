@@ -74,7 +74,7 @@ fn is_merge_input(rest: &str) -> bool {
     };
     let hex = |text: &str| {
         !text.is_empty()
-            && text.len() % 2 == 0
+            && text.len().is_multiple_of(2)
             && text
                 .bytes()
                 .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))

@@ -82,12 +82,19 @@ pub fn render(report: &Report) -> String {
             Some(branch) => format!(" on branch {branch}"),
             None => String::new(),
         };
-        lines.push(format!(
-            "{}: {}{branch}: {}",
-            finding.code.as_str(),
-            finding.object,
-            finding.message
-        ));
+        // A message of a library mostly starts with the object.
+        let said = finding.message.strip_prefix(&finding.object);
+        let said = said.map_or_else(
+            || format!("{}{branch}: {}", finding.object, finding.message),
+            |rest| {
+                format!(
+                    "{}{branch}: {}",
+                    finding.object,
+                    rest.trim_start_matches([':', ' '])
+                )
+            },
+        );
+        lines.push(format!("{}: {said}", finding.code.as_str()));
     }
     if report.findings_omitted > 0 {
         lines.push(format!("and {} more findings", report.findings_omitted));
