@@ -47,11 +47,10 @@ pub(crate) async fn check(
 ) -> Vec<Head> {
     let total = refs.branches.len() as u64;
     checked.branches = total;
-    let reads: Vec<_> = refs
+    let reads = refs
         .branches
         .iter()
-        .map(|branch| async move { (branch, read(run, branch).await) })
-        .collect();
+        .map(|branch| async move { (branch, read(run, branch).await) });
     let mut reads = futures::stream::iter(reads).buffered(HEADS_AT_ONCE);
     let mut heads = Vec::new();
     // By content hash: branches mostly share one contract.

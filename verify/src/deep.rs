@@ -50,7 +50,7 @@ pub(crate) async fn manifest_versions(
             }
         };
         let older = versions.split_last().map_or(&[][..], |(_, older)| older);
-        let reads: Vec<_> = older.iter().map(|v| retained(run, branch, *v)).collect();
+        let reads = older.iter().map(|v| retained(run, branch, *v));
         let mut reads = futures::stream::iter(reads).buffered(TABLES_AT_ONCE);
         let mut done = 0;
         while let Some((version, read)) = reads.next().await {
@@ -121,10 +121,9 @@ pub(crate) async fn tables(
         .chain(named.values().map(|n| (&n.table, &n.pin, Some(&*n.commit))))
         .collect();
     let total = wanted.len() as u64;
-    let reads: Vec<_> = wanted
+    let reads = wanted
         .into_iter()
-        .map(|(table, pin, commit)| one(run, table, pin, commit, &retention, &scanned))
-        .collect();
+        .map(|(table, pin, commit)| one(run, table, pin, commit, &retention, &scanned));
     let mut reads =
         futures::stream::iter(reads).buffer_unordered(TABLES_AT_ONCE.min(run.concurrency()));
     let mut done = 0;

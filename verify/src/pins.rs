@@ -148,10 +148,9 @@ pub(crate) async fn check_heads(run: &Run<'_>, heads: &[Head], checked: &mut Che
         }
     }
     let total = pins.len() as u64;
-    let opens: Vec<_> = pins
+    let opens = pins
         .values()
-        .map(|p| async move { (p, open(run.root, &p.table, &p.pin).await) })
-        .collect();
+        .map(|p| async move { (p, open(run.root, &p.table, &p.pin).await) });
     let mut opens = futures::stream::iter(opens).buffered(run.concurrency());
     let mut done = 0;
     while let Some((pin, opened)) = opens.next().await {

@@ -85,10 +85,9 @@ pub(crate) async fn check(run: &Run<'_>, checked: &mut Checked) -> Refs {
         .iter()
         .map(|(r, _)| (r.native.as_str(), &r.contents))
         .collect();
-    let checks: Vec<_> = all
+    let checks = all
         .into_iter()
-        .map(|(r, retired)| one(run, r, retired, &known))
-        .collect();
+        .map(|(r, retired)| one(run, r, retired, &known));
     let mut checks = futures::stream::iter(checks).buffered(run.concurrency());
     let mut done = 0;
     while checks.next().await.is_some() {

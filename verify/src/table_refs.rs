@@ -24,10 +24,9 @@ pub(crate) async fn check(run: &Run<'_>, pins: &HeadPins) {
         }
     }
     let total = used.len() as u64;
-    let checks: Vec<_> = used
+    let checks = used
         .into_iter()
-        .map(|(location, branches)| one_table(run, location, branches))
-        .collect();
+        .map(|(location, branches)| one_table(run, location, branches));
     let mut checks = futures::stream::iter(checks).buffered(run.concurrency());
     let mut done = 0;
     while checks.next().await.is_some() {

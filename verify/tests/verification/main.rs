@@ -9,5 +9,6 @@
 
 mod clean;
 mod flips;
+mod large;
 mod semantic;
 mod support;
