@@ -47,10 +47,11 @@ pub(crate) async fn check(
 ) -> Vec<Head> {
     let total = refs.branches.len() as u64;
     checked.branches = total;
-    let reads = refs
+    let reads: Vec<_> = refs
         .branches
         .iter()
-        .map(|branch| async move { (branch, read(run, branch).await) });
+        .map(|branch| async move { (branch, Box::pin(read(run, branch)).await) })
+        .collect();
     let mut reads = futures::stream::iter(reads).buffered(HEADS_AT_ONCE);
     let mut heads = Vec::new();
     // By content hash: branches mostly share one contract.

@@ -50,7 +50,10 @@ pub(crate) async fn manifest_versions(
             }
         };
         let older = versions.split_last().map_or(&[][..], |(_, older)| older);
-        let reads = older.iter().map(|v| retained(run, branch, *v));
+        let reads: Vec<_> = older
+            .iter()
+            .map(|v| async move { Box::pin(retained(run, branch, *v)).await })
+            .collect();
         let mut reads = futures::stream::iter(reads).buffered(TABLES_AT_ONCE);
         let mut done = 0;
         while let Some((version, read)) = reads.next().await {
@@ -121,9 +124,14 @@ pub(crate) async fn tables(
         .chain(named.values().map(|n| (&n.table, &n.pin, Some(&*n.commit))))
         .collect();
     let total = wanted.len() as u64;
-    let reads = wanted
+    let reads: Vec<_> = wanted
         .into_iter()
-        .map(|(table, pin, commit)| one(run, table, pin, commit, &retention, &scanned));
+        // Boxed when it starts: there may be as many as commits.
+        .map(|(table, pin, commit)| {
+            let (retention, scanned) = (&retention, &scanned);
+            async move { Box::pin(one(run, table, pin, commit, retention, scanned)).await }
+        })
+        .collect();
     let mut reads =
         futures::stream::iter(reads).buffer_unordered(TABLES_AT_ONCE.min(run.concurrency()));
     let mut done = 0;

@@ -90,10 +90,11 @@ pub(crate) async fn check(run: &Run<'_>, ledger: &mut Ledger, checked: &mut Chec
 
 async fn extents(run: &Run<'_>, area: &Area, ledger: &mut Ledger) {
     let total = area.extents.len() as u64;
-    let reads = area
+    let reads: Vec<_> = area
         .extents
         .iter()
-        .map(|key| async move { (*key, read_extent(run.root, key).await) });
+        .map(|key| async move { (*key, Box::pin(read_extent(run.root, key)).await) })
+        .collect();
     let mut reads = futures::stream::iter(reads).buffered(EXTENTS_AT_ONCE);
     let mut done = 0;
     while let Some((key, read)) = reads.next().await {

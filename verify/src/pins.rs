@@ -148,9 +148,10 @@ pub(crate) async fn check_heads(run: &Run<'_>, heads: &[Head], checked: &mut Che
         }
     }
     let total = pins.len() as u64;
-    let opens = pins
+    let opens: Vec<_> = pins
         .values()
-        .map(|p| async move { (p, open(run.root, &p.table, &p.pin).await) });
+        .map(|p| async move { (p, Box::pin(open(run.root, &p.table, &p.pin)).await) })
+        .collect();
     let mut opens = futures::stream::iter(opens).buffered(run.concurrency());
     let mut done = 0;
     while let Some((pin, opened)) = opens.next().await {

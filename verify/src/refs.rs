@@ -85,9 +85,10 @@ pub(crate) async fn check(run: &Run<'_>, checked: &mut Checked) -> Refs {
         .iter()
         .map(|(r, _)| (r.native.as_str(), &r.contents))
         .collect();
-    let checks = all
+    let checks: Vec<_> = all
         .into_iter()
-        .map(|(r, retired)| one(run, r, retired, &known));
+        .map(|(r, retired)| one(run, r, retired, &known))
+        .collect();
     let mut checks = futures::stream::iter(checks).buffered(run.concurrency());
     let mut done = 0;
     while checks.next().await.is_some() {

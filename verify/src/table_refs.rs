@@ -24,9 +24,10 @@ pub(crate) async fn check(run: &Run<'_>, pins: &HeadPins) {
         }
     }
     let total = used.len() as u64;
-    let checks = used
+    let checks: Vec<_> = used
         .into_iter()
-        .map(|(location, branches)| one_table(run, location, branches));
+        .map(|(location, branches)| one_table(run, location, branches))
+        .collect();
     let mut checks = futures::stream::iter(checks).buffered(run.concurrency());
     let mut done = 0;
     while checks.next().await.is_some() {
