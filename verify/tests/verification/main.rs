@@ -8,6 +8,7 @@
 )]
 
 mod clean;
+mod extents;
 mod flips;
 mod large;
 mod semantic;
