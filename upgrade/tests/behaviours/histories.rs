@@ -80,6 +80,12 @@ async fn wrong(stamp: u32, layout: Layout, ops: &[Op]) -> Result<(), String> {
             return Err(format!("{found} {what} instead of {want}"));
         }
     }
+    let verified = verify::verify(&root, &verify::VerifyOptions::default())
+        .await
+        .map_err(|e| e.to_string())?;
+    if !verified.findings.is_empty() {
+        return Err(format!("{:#?}", verified.findings));
+    }
     lineages(&root, &model).await?;
     numbers(&root, &model).await?;
     let reader = HistoryReader::new(root);
