@@ -19,6 +19,7 @@ use lance_table::io::commit::{
 use object_store::ObjectStore as OsObjectStore;
 use object_store::path::Path;
 
+use super::object::CREATE_ATTEMPTS;
 use super::{Root, guarded};
 use crate::error::{Error, Result};
 
@@ -152,8 +153,29 @@ pub enum CommitOutcome {
 
 impl Root {
     /// Commit `transaction`, staged on `base`, as exactly `base.version + 1`. `object` names the
-    /// target in errors. Auto-cleanup is skipped and nothing is retried.
+    /// target in errors. Auto-cleanup is skipped. A conflict over a version that nobody wrote is tried again, a
+    /// bounded number of times: S3 answers 409 while another conditional request for the key is in flight.
     pub async fn commit_exact(
+        &self,
+        object: &str,
+        base: Arc<Dataset>,
+        transaction: Transaction,
+    ) -> CommitOutcome {
+        let mut attempt = 1;
+        loop {
+            let outcome = self
+                .commit_once(object, base.clone(), transaction.clone())
+                .await;
+            let again = matches!(outcome, CommitOutcome::Lost(_)) && attempt < CREATE_ATTEMPTS;
+            if !again || !next_is_absent(object, &base).await {
+                return outcome;
+            }
+            attempt += 1;
+            tokio::time::sleep(std::time::Duration::from_millis(50 << attempt)).await;
+        }
+    }
+
+    async fn commit_once(
         &self,
         object: &str,
         base: Arc<Dataset>,
@@ -190,4 +212,17 @@ impl Root {
             }
         }
     }
+}
+
+/// Whether the version after `base` does not exist. Anything but a clear absence is `false`.
+async fn next_is_absent(object: &str, base: &Arc<Dataset>) -> bool {
+    let base = base.clone();
+    let next = base.manifest().version.saturating_add(1);
+    let opened = guarded(object, async move {
+        base.checkout_version(next)
+            .await
+            .map_err(|e| Error::lance("cannot look for the version of a lost commit", e))
+    })
+    .await;
+    opened.is_err_and(|e| e.is_not_found())
 }

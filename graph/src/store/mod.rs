@@ -2,6 +2,7 @@
 //! URL scheme, so that tests can count requests, fail any of them, or stop before or after an effect.
 
 mod commit;
+mod conditional;
 mod dataset;
 mod guarded;
 pub mod location;
@@ -10,6 +11,7 @@ mod object;
 mod small_objects;
 
 pub use commit::{CommitOutcome, ExactVersion};
+pub use conditional::PROBE_DIR;
 pub use dataset::{MANIFEST_DIR, ManifestVersion};
 pub use guarded::guarded;
 pub use manifest_file::{ManifestFile, RowEffect};

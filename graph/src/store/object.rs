@@ -9,9 +9,9 @@ use object_store::{
 use super::Root;
 use crate::error::{Error, Result};
 
-/// Most repeats of a create that was answered "already exists" while the object is absent: S3
+/// Most attempts of a create that was answered "already exists" while the object is absent: S3
 /// answers 409 while another conditional request for the key is in flight.
-const CREATE_ATTEMPTS: u32 = 5;
+pub(super) const CREATE_ATTEMPTS: u32 = 5;
 
 /// What a conditional create found.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -18,6 +18,10 @@ use crate::run::{Run, Stop};
 /// Every step of `docs/format/upgrade-protocol.md` 6.
 pub(crate) async fn all(run: &mut Run<'_>) -> Result<(), Stop> {
     let mut ready = preflight::preflight(run).await?;
+    if run.root.is_remote() {
+        // The proof writes, so a check cannot give it.
+        run.root.prove_conditional_create().await?;
+    }
     if run.pending.is_none() {
         fence::fence(run, &ready).await?;
     }

@@ -30,6 +30,7 @@ pub(super) async fn preflight(run: &mut Run<'_>) -> Result<Ready, Stop> {
     if run.pending.is_some() {
         run.boundary("source_fenced");
     }
+    run.root.require_conditional_setting()?;
     let main = match &run.pending {
         None => head,
         Some(intent) => {

@@ -18,6 +18,7 @@ mod trees;
 mod admission;
 mod bounds;
 mod changed;
+mod conditional;
 mod faults;
 mod guards;
 mod histories;
