@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 use fixtures::fixture_s::SpecS;
 use fixtures::tree::{copy_tree, restore};
-use serde_json::Value;
 
 use crate::support::random::Random;
 use crate::support::roots::{fixture_s, unchanged};
-use crate::support::run::{codes, command, commit_list, snapshot, upgrade};
+use crate::support::run::{codes, command, snapshot, upgrade};
+use crate::support::serve::served;
 use crate::support::source::Source;
 
 /// Kills over all threads.
@@ -116,21 +116,4 @@ fn state(root: &Path) -> String {
         }
         _ => panic!("a kill left an unnamed state: {report:#}"),
     }
-}
-
-/// Everything the root serves, by question.
-fn served(root: &Path, source: &Source) -> BTreeMap<String, Value> {
-    let mut out = BTreeMap::new();
-    for r in source.live() {
-        let name = &r.logical;
-        let head = snapshot(root, name, None).exits(0).json();
-        out.insert(name.clone(), head);
-        let listed = commit_list(root, name).exits(0).json();
-        out.insert(format!("commits of {name}"), listed);
-    }
-    for id in source.commits.keys() {
-        let shown = snapshot(root, "main", Some(id)).exits(0).json();
-        out.insert(id.clone(), shown);
-    }
-    out
 }

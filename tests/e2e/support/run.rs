@@ -106,7 +106,11 @@ impl Run {
 pub fn upgrade(root: &Path, extra: &[&str]) -> Value {
     let mut args = vec!["upgrade", root.to_str().unwrap(), "--json", "--quiet"];
     args.extend(extra);
-    let run = omnigraph(&args);
+    report_of(&omnigraph(&args))
+}
+
+/// The report of an `upgrade --json --quiet`, under the rules of [`upgrade`].
+pub fn report_of(run: &Run) -> Value {
     let report = run.json();
     let success = ["check_passed", "already_current", "completed"];
     let good = success.contains(&report["outcome"].as_str().unwrap());

@@ -1,5 +1,6 @@
 //! Whether a converted root serves everything its source held.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -127,4 +128,21 @@ fn versions(root: &Path, source: &Source, r: &Ref) {
         let line = snapshot(root, &r.logical, Some(&gone.to_string())).one_error_line();
         assert!(line.contains(&format!("no version {gone}")), "{line}");
     }
+}
+
+/// Everything the root serves, by question.
+pub fn served(root: &Path, source: &Source) -> BTreeMap<String, Value> {
+    let mut out = BTreeMap::new();
+    for r in source.live() {
+        let name = &r.logical;
+        let head = snapshot(root, name, None).exits(0).json();
+        out.insert(name.clone(), head);
+        let listed = commit_list(root, name).exits(0).json();
+        out.insert(format!("commits of {name}"), listed);
+    }
+    for id in source.commits.keys() {
+        let shown = snapshot(root, "main", Some(id)).exits(0).json();
+        out.insert(id.clone(), shown);
+    }
+    out
 }
