@@ -71,7 +71,10 @@ pub fn cluster_shape(uri: &str) -> Option<(&str, &str)> {
     let at = stem.rfind("/graphs/")?;
     let root = &stem[..at];
     let id = &stem[at + "/graphs/".len()..];
-    (!root.is_empty() && !id.is_empty() && !id.contains('/')).then_some((root, id))
+    // `s3://graphs/g.omni` is a graph of the bucket `graphs`, not one inside the cluster `s3:/`.
+    let inside_scheme = scheme(uri) != "file" && !root.contains("://");
+    let shaped = !root.is_empty() && !id.is_empty() && !id.contains('/');
+    (shaped && !inside_scheme).then_some((root, id))
 }
 
 #[cfg(test)]
@@ -103,7 +106,12 @@ mod tests {
             cluster_shape("/c/graphs/x/graphs/g.omni/"),
             Some(("/c/graphs/x", "g"))
         );
+        assert_eq!(
+            cluster_shape("s3://bucket/graphs/g.omni"),
+            Some(("s3://bucket", "g"))
+        );
         for plain in [
+            "s3://graphs/g.omni",
             "/graphs/g.omni",
             "/c/graphs/.omni",
             "/c/graphs/a/b.omni",
