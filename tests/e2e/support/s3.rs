@@ -18,7 +18,8 @@ use super::run::{command, finish, report_of};
 
 /// Address of the server; the AWS variables name it too.
 const SERVER: &str = "OMNIGRAPH_TEST_S3";
-const BUCKET: &str = "omnigraph-tests";
+/// The bucket of all tests.
+pub const BUCKET: &str = "omnigraph-tests";
 
 /// The server; `None`, after one line on stderr, where there is none.
 pub fn server() -> Option<&'static str> {
@@ -60,12 +61,12 @@ pub struct Place {
 }
 
 impl Place {
-    /// Fixture S below a prefix of its own; `None` where there is no server.
-    pub fn fixture_s(spec: SpecS) -> Option<Self> {
+    /// Fixture S below a prefix of its own that ends `name`; `None` where there is no server.
+    pub fn fixture_s(name: &str, spec: SpecS) -> Option<Self> {
         static NEXT: AtomicUsize = AtomicUsize::new(1);
         let server = server()?;
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let uri = format!("s3://{BUCKET}/{}/graph-{number}", std::process::id());
+        let uri = format!("s3://{BUCKET}/{}/{number}/{name}", std::process::id());
         block_on(FixtureS::create_at(&uri, spec)).unwrap();
         Some(Self { server, uri })
     }
@@ -124,17 +125,30 @@ impl Place {
 
     /// `upgrade` with `extra`, not started, through a proxy.
     pub fn command(&self, extra: &[&str], proxy: &Proxy) -> Command {
-        let mut command = command(["upgrade", &self.uri, "--json", "--quiet"]);
-        command.args(extra);
-        command.env("AWS_ENDPOINT", &proxy.endpoint);
-        command.env("AWS_ENDPOINT_URL", &proxy.endpoint);
-        command
+        through(&self.uri, extra, proxy)
     }
 
     /// The report of an upgrade through a proxy.
     pub fn upgrade(&self, extra: &[&str], proxy: &Proxy) -> Value {
         report_of(&finish(self.command(extra, proxy)))
     }
+}
+
+/// `upgrade` of any root with `extra`, not started, through a proxy.
+pub fn through(uri: &str, extra: &[&str], proxy: &Proxy) -> Command {
+    let mut command = command(["upgrade", uri, "--json", "--quiet"]);
+    command.args(extra);
+    command.env("AWS_ENDPOINT", &proxy.endpoint);
+    command.env("AWS_ENDPOINT_URL", &proxy.endpoint);
+    command
+}
+
+/// Store one object below `uri`.
+pub fn put(uri: &str, key: &str, bytes: &'static [u8]) {
+    block_on(async {
+        let root = Root::open(uri, RootOptions::default()).await.unwrap();
+        root.overwrite(key, bytes.into()).await.unwrap();
+    });
 }
 
 /// What differs, one line an object: `+ new`, `- gone`, `* changed`.
