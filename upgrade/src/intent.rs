@@ -358,4 +358,30 @@ pub(crate) mod tests {
             .remove("parent_version");
         assert_eq!(UpgradeIntent::parse(&value.to_string()).unwrap(), intent());
     }
+
+    proptest::proptest! {
+        /// A changed byte, an insertion or a cut: an owned intent of the same meaning, or a refusal.
+        #[test]
+        fn damaged_intents_are_refused_or_whole(
+            at in 0_usize..2000,
+            byte in proptest::prelude::any::<u8>(),
+            kind in 0_u8..3,
+        ) {
+            let mut bytes = serde_json::to_vec(&intent()).unwrap();
+            let at = at % bytes.len();
+            match kind {
+                0 => bytes[at] = byte,
+                1 => bytes.insert(at, byte),
+                _ => bytes.truncate(at),
+            }
+            if let Ok(text) = String::from_utf8(bytes)
+                && let Ok(found) = UpgradeIntent::parse(&text)
+            {
+                proptest::prop_assert!(kind != 2);
+                proptest::prop_assert_eq!(found.protocol, 6);
+                proptest::prop_assert_eq!(found.target_format, 14);
+                proptest::prop_assert!(found.attempt_ulid().is_some());
+            }
+        }
+    }
 }

@@ -190,4 +190,26 @@ mod tests {
             );
         }
     }
+
+    proptest::proptest! {
+        /// Whatever a receipt's bytes became, a ref counts as completed only with the receipt as it was written.
+        #[test]
+        fn damaged_receipts_complete_nothing(at in 0_usize..2000, byte in proptest::prelude::any::<u8>()) {
+            let intent = intent();
+            let branch = &intent.branches[0];
+            let own = BranchReceipt::of(&intent, branch).to_json().unwrap();
+            let mut bytes = own.clone().into_bytes();
+            let at = at % bytes.len();
+            bytes[at] = byte;
+            if let Ok(text) = String::from_utf8(bytes)
+                && let Ok(true) = is_completed(&intent, branch, &state(Some(&text), 14, 7, false))
+            {
+                let (a, b): (serde_json::Value, serde_json::Value) =
+                    (serde_json::from_str(&text).unwrap(), serde_json::from_str(&own).unwrap());
+                // A digest may be spelled in capitals.
+                let lower = |v: serde_json::Value| v.to_string().to_lowercase();
+                proptest::prop_assert_eq!(lower(a), lower(b));
+            }
+        }
+    }
 }

@@ -210,4 +210,29 @@ mod tests {
             RefContents::parse(bytes, "y", "o").unwrap().identifier
         );
     }
+
+    proptest::proptest! {
+        /// One byte of a ref object is another: an answer or an error, and a retired ref never turns live unless
+        /// the name of the key itself is hit.
+        #[test]
+        fn damaged_ref_objects_are_answered(at in 0_usize..400, byte in proptest::prelude::any::<u8>()) {
+            let identifier = contents(&[]).identifier;
+            let record = RetiredRecord { version: 1, native_branch: "f".into(), identifier };
+            let record = serde_json::to_string(&record).unwrap();
+            let mut bytes = serde_json::to_vec(&contents(&[(RETIRED_KEY, &record)])).unwrap();
+            let at = at % bytes.len();
+            bytes[at] = byte;
+            if let Ok(found) = RefContents::parse(&bytes, "f", "o")
+                && let Ok(retired) = found.is_retired("f", "o")
+            {
+                let keyed = found.metadata.contains_key(RETIRED_KEY);
+                proptest::prop_assert_eq!(retired, keyed);
+            }
+        }
+
+        #[test]
+        fn no_bytes_panic(bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..200)) {
+            let _ = RefContents::parse(&bytes, "f", "o");
+        }
+    }
 }
