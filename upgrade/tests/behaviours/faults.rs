@@ -5,7 +5,7 @@
 //! the run then says, its code is a known one, a rerun on healthy storage completes, and what is left
 //! equals an uninterrupted run.
 
-use fixtures::fault_store::{Counts, Effect, Fault, FaultStore, seen_uri};
+use fixtures::fault_store::{Counts, Effect, Fault, FaultStore, On, seen_uri};
 use graph::store::{Root, RootOptions};
 use upgrade::{Outcome, Report, UpgradeOptions, upgrade};
 
@@ -34,7 +34,12 @@ async fn run_with(case: &Case, fault: Option<Fault>) -> (Report, Counts, u64) {
 async fn survives(kind: Kind, fault: Fault) -> Report {
     let case = kind.copy().await;
     let (report, _, injected) = run_with(&case, Some(fault.clone())).await;
-    assert!(injected > 0, "{fault:?} hit nothing");
+    if injected == 0 {
+        // Concurrent reads of one small object are one request or two: the last numbers may not come.
+        assert!(matches!(fault.on, On::Read(_)), "{fault:?} hit nothing");
+        assert_eq!(report.outcome, Outcome::Completed, "{fault:?}: {report:#?}");
+        return report;
+    }
     let known = [
         "preflight_failed",
         "fence_publication_attempted",
@@ -118,6 +123,7 @@ async fn mutations(kind: Kind, effect: Effect, step: u64) {
 /// Every read, or some 20 of them.
 async fn reads(kind: Kind, effect: Effect) {
     let count = healthy(kind).await.reads();
+    assert!(count > 100, "{count}");
     for n in numbers(count, (count / 20).max(1)) {
         survives(kind, Fault::read(n, effect)).await;
     }
