@@ -126,9 +126,16 @@ impl Wrapped {
         else {
             return false;
         };
+        // By folder and ending: a branch may be called `data`, and its tree holds other files too.
         let mut parts = rest.rsplit('/');
-        let _file = parts.next();
-        rest.starts_with('/') && matches!(parts.next(), Some("data" | "_deletions"))
+        let (file, folder) = (parts.next().unwrap_or_default(), parts.next());
+        let ends = |endings: &[&str]| endings.iter().any(|ending| file.ends_with(ending));
+        rest.starts_with('/')
+            && match folder {
+                Some("data") => ends(&[".lance"]),
+                Some("_deletions") => ends(&[".arrow", ".bin"]),
+                _ => false,
+            }
     }
 
     async fn whole(&self, location: &Path) -> Result<Kept> {
@@ -323,6 +330,8 @@ mod tests {
         let objects = [
             ("g/__manifest/data/large.lance", large),
             ("g/__manifest/_versions/1.manifest", 10),
+            ("g/__manifest/tree/data/_omnigraph_retired_branch.json", 10),
+            ("g/__manifest/tree/_deletions/_versions/1.manifest", 10),
             ("g/__manifest2/data/x.lance", 10),
             ("g/nodes/a/data/x.lance", 10),
             ("__manifest/data/x.lance", 10),
