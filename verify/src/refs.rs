@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use futures::StreamExt as _;
 use graph::model::names::{MAIN, logical_name};
 use graph::refs::{
-    NativeRef, RETIRED_KEY, RefContents, RefInventory, archive_key, ref_key, survey,
+    NativeRef, RETIRED_KEY, RefContents, RefInventory, Unclaimed, archive_key, ref_key, survey,
+    unclaimed,
 };
 use graph::store::MANIFEST_DIR;
 
@@ -17,6 +18,7 @@ use crate::tags;
 
 /// Most bytes of a ref object that are read again.
 const MAX_REF_BYTES: u64 = 4 << 20;
+
 /// One live branch.
 #[derive(Debug, Clone)]
 pub(crate) struct Branch {
@@ -64,13 +66,7 @@ pub(crate) async fn check(run: &Run<'_>, checked: &mut Checked) -> Refs {
         }
     }
     for native in &inventory.unclaimed {
-        run.findings.add(
-            Code::TreeUnclaimed,
-            Some(logical_name(native)),
-            manifest_object(Some(native), None),
-            "neither a ref object nor a retirement archive names this tree: one of them was lost, or the \
-             creation of a branch was interrupted",
-        );
+        unclaimed_tree(run, native).await;
     }
     ambiguous(run, &inventory);
     checked.retired_refs = inventory.retired.len() as u64;
@@ -103,6 +99,26 @@ pub(crate) async fn check(run: &Run<'_>, checked: &mut Checked) -> Refs {
     branches[1..].sort_by(|a, b| a.native.cmp(&b.native));
     tags::check(run, checked).await;
     Refs { branches }
+}
+
+async fn unclaimed_tree(run: &Run<'_>, native: &str) {
+    let (name, object) = (
+        Some(logical_name(native)),
+        manifest_object(Some(native), None),
+    );
+    let nothing = "neither a ref object nor a retirement archive names this tree";
+    let message = match unclaimed(run.root, native).await {
+        // A ref that this stamp serves was live or retired at stamp 8.
+        Ok(Unclaimed::Deleted) => return,
+        Ok(Unclaimed::Cloned) => format!(
+            "{nothing}: the creation of a branch was interrupted, or a branch that never published lost its ref"
+        ),
+        Ok(Unclaimed::Published(holds)) => {
+            format!("{nothing}: one of them was lost; the tree {holds}")
+        }
+        Err(e) => return run.findings.error(Code::TreeUnclaimed, name, &object, &e),
+    };
+    run.findings.add(Code::TreeUnclaimed, name, object, message);
 }
 
 fn ambiguous(run: &Run<'_>, inventory: &RefInventory) {

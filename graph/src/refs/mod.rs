@@ -8,6 +8,7 @@
 mod contents;
 mod inventory;
 mod retire;
+mod unclaimed;
 
 pub use contents::{BranchIdentifier, RETIRED_KEY, RefContents, RetiredRecord};
 pub use inventory::{
@@ -15,3 +16,4 @@ pub use inventory::{
     resolve_branch, survey, tags_on,
 };
 pub use retire::{RetireStep, require_retirable, retire};
+pub use unclaimed::{Unclaimed, unclaimed};

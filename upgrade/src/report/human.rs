@@ -1,5 +1,7 @@
 //! The report for a person (`docs/format/upgrade-protocol.md` 4): one item per line, in order.
 
+use graph::words::counted;
+
 use super::{Mode, Report};
 
 /// Render the report; the text ends with a newline.
@@ -13,13 +15,6 @@ pub fn render(report: &Report) -> String {
         }
     };
     let w = &report.work;
-    let counts = |items: &[(u64, &str)]| {
-        items
-            .iter()
-            .map(|(n, label)| format!("{n} {label}"))
-            .collect::<Vec<_>>()
-            .join(", ")
-    };
     let mut lines = vec![
         format!(
             "upgrade {}: {} ({})",
@@ -52,7 +47,7 @@ pub fn render(report: &Report) -> String {
         ),
         format!(
             "source: {}",
-            counts(&[
+            counted(&[
                 (w.live_refs, "live refs"),
                 (w.retired_refs, "retired refs"),
                 (w.orphan_writers, "orphan writers"),
@@ -63,7 +58,7 @@ pub fn render(report: &Report) -> String {
         ),
         format!(
             "legacy objects: {}",
-            counts(&[
+            counted(&[
                 (w.data_files, "data files"),
                 (w.id_shards, "id shards"),
                 (w.writer_shards, "writer shards"),

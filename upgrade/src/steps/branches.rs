@@ -6,9 +6,7 @@ use std::collections::BTreeMap;
 use graph::Error;
 use graph::history::legacy::{NAMED_KEYS, foreign_objects};
 use graph::model::names::{MAIN, logical_name, logical_name_error};
-use graph::refs;
-use graph::stamp::StampReading;
-use graph::store::MANIFEST_DIR;
+use graph::refs::{self, RefInventory, Unclaimed};
 
 use super::preflight::Scope;
 use crate::report::{Code, Finding, Outcome};
@@ -38,62 +36,26 @@ pub(super) async fn history_is_empty(run: &Run<'_>) -> Result<(), Stop> {
     ))
 }
 
-/// First stamp whose releases retire a ref instead of deleting its tree.
-const FIRST_RETIRING: u32 = 8;
-
 /// A tree that published something and has neither ref nor archive would be left out of the census, and its
-/// commits with it. What an interrupted creation leaves (one cloned version) and what a deletion before stamp
-/// 8 leaves hold nothing that a ref ever kept.
-pub(super) async fn trees_are_claimed(run: &Run<'_>) -> Result<(), Stop> {
+/// commits with it.
+pub(super) async fn trees_are_claimed(run: &Run<'_>, inventory: &RefInventory) -> Result<(), Stop> {
     let mut findings = Vec::new();
-    for native in refs::inventory(run.root).await?.unclaimed {
-        let Some(held) = unclaimed_contents(run, &native).await? else {
+    for native in &inventory.unclaimed {
+        let Unclaimed::Published(holds) = refs::unclaimed(run.root, native).await? else {
             continue;
         };
         findings.push(Finding::new(
             Code::UnsupportedSource,
             format!(
-                "__manifest/tree/{native}/ {held}, but neither a ref object ({}) nor a retirement archive ({}) \
+                "__manifest/tree/{native}/ {holds}, but neither a ref object ({}) nor a retirement archive ({}) \
                  names it, and its commits would be left out; restore that object from a backup, or move the tree \
                  out of the root if nothing in it is wanted",
-                refs::ref_key(&native),
-                refs::archive_key(&native)
+                refs::ref_key(native),
+                refs::archive_key(native)
             ),
         ));
     }
     settle(findings)
-}
-
-/// What an unclaimed tree holds that a ref kept, in words; `None` when it is a mere leftover.
-async fn unclaimed_contents(run: &Run<'_>, native: &str) -> Result<Option<String>, Stop> {
-    let versions = run
-        .root
-        .linear_versions(MANIFEST_DIR, Some(native))
-        .await?
-        .len();
-    let head = match run.root.open_manifest(Some(native), None).await {
-        Ok(head) => head,
-        Err(e) if e.is_not_found() && versions == 0 => return Ok(None),
-        Err(e) => {
-            return Ok(Some(format!(
-                "holds {versions} version{} and cannot be opened ({e})",
-                if versions == 1 { "" } else { "s" }
-            )));
-        }
-    };
-    let stamp = match StampReading::of(&head) {
-        StampReading::Absent => return Ok(None),
-        StampReading::Number(n) if n < FIRST_RETIRING => return Ok(None),
-        StampReading::Number(n) => n.to_string(),
-        StampReading::NotANumber(text) => format!("'{text}'"),
-    };
-    if versions == 1 && head.is_clone().await.unwrap_or(false) {
-        return Ok(None);
-    }
-    Ok(Some(format!(
-        "holds versions up to {} of stamp {stamp}",
-        head.version
-    )))
 }
 
 /// Valid, unique logical names, `object_id` as the only unenforced primary key, stable row ids.

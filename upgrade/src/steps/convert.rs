@@ -14,6 +14,7 @@ use graph::store::{CommitOutcome, ManifestVersion};
 use graph::{Error, Result};
 use lance::dataset::{InsertBuilder, WriteMode, WriteParams};
 use lance_file::version::LanceFileVersion;
+use legacy::HeadScan;
 
 use super::{fence, inventory, validate};
 use crate::intent::{SourceBranch, UpgradeIntent};
@@ -21,29 +22,39 @@ use crate::observer::{Crossing, Progress};
 use crate::receipt::{BranchReceipt, RefState, is_completed};
 use crate::run::{Ready, Run, Stop};
 
-/// The record a ref is converted to: that of its source head's effective head commit, out of the legacy
-/// objects, canonical. A walk by version numbers would end at the first ref that is gone, and a fork may
-/// have outlived the refs it came from.
-pub(super) async fn record_of(
-    run: &Run<'_>,
-    ready: &Ready,
-    reader: &HistoryReader,
-    branch: &SourceBranch,
-) -> Result<HistoryRecord> {
-    let name = branch.name();
-    let source = validate::source_scan(run, ready, branch).await?;
-    let head = legacy::fold::head_commit(&source.commits).ok_or_else(|| {
-        Error::internal(format!("the source head of ref '{name}' holds no commit"))
-    })?;
-    let found = reader.record(&head.id).await?;
-    found
-        .ok_or_else(|| {
+/// What a ref was and what it becomes.
+pub(super) struct Conversion {
+    /// The rows of its pinned source version.
+    pub source: HeadScan,
+    /// The record of that version's effective head commit, out of the legacy objects, canonical. A walk by
+    /// version numbers would end at the first ref that is gone, and a fork may have outlived the refs it
+    /// came from.
+    pub record: HistoryRecord,
+}
+
+impl Conversion {
+    pub(super) async fn of(
+        run: &Run<'_>,
+        ready: &Ready,
+        reader: &HistoryReader,
+        branch: &SourceBranch,
+    ) -> Result<Self> {
+        let name = branch.name();
+        let source = validate::source_scan(run, ready, branch).await?;
+        let head = legacy::fold::head_commit(&source.commits).ok_or_else(|| {
+            Error::internal(format!("the source head of ref '{name}' holds no commit"))
+        })?;
+        let found = reader.record(&head.id).await?.ok_or_else(|| {
             Error::internal(format!(
                 "the legacy objects do not hold commit {}, the head of ref '{name}'",
                 head.id
             ))
-        })?
-        .canonicalize()
+        })?;
+        Ok(Self {
+            record: found.canonicalize()?,
+            source,
+        })
+    }
 }
 
 /// Convert every ref that is not converted yet.
@@ -103,7 +114,8 @@ async fn convert(
         return Ok(false);
     }
     inventory::require_source_head(branch, intent.source_format, &head, true)?;
-    let record = record_of(run, ready, reader, branch).await?;
+    let conversion = Conversion::of(run, ready, reader, branch).await?;
+    let record = &conversion.record;
     if let Some(planned) = &ready.planned {
         let expected = planned
             .census
@@ -112,7 +124,7 @@ async fn convert(
             .find(|h| h.native == branch.native)
             .map(|h| (*h.record).clone().canonicalize())
             .transpose()?;
-        if expected.as_ref() != Some(&record) {
+        if expected.as_ref() != Some(record) {
             return Err(Stop::Hard(Error::internal(format!(
                 "the legacy objects give ref '{name}' another head record than the census"
             ))));
@@ -170,7 +182,7 @@ async fn convert(
         }
         CommitOutcome::Unknown(e) => return Err(Stop::Hard(e)),
     };
-    validate::ref_is_converted(run, ready, branch, &record, &committed).await?;
+    validate::ref_is_converted(ready, branch, &conversion, &committed).await?;
     Ok(true)
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use census::{Census, CensusInput, RefInput};
 use graph::history::legacy::{LegacyLayout, plan as plan_objects};
 use graph::model::names::SCHEMA_APPLY_LOCK;
-use graph::refs::{self, NativeRef};
+use graph::refs::{NativeRef, RefInventory};
 use graph::stamp::CURRENT;
 use graph::{Error, Result};
 use legacy::{LegacySource, SourceContract};
@@ -21,9 +21,10 @@ use crate::run::{Planned, Run, Stop};
 pub(super) async fn census(
     run: &Run<'_>,
     scope: &Scope,
+    inventory: &RefInventory,
     source: LegacySource,
 ) -> Result<Census, Stop> {
-    let (input, locks) = gather(run, scope, source).await?;
+    let (input, locks) = gather(run, scope, inventory, source).await?;
     let violations = census::check_budgets(run.root, &input, locks).await?;
     if !violations.is_empty() {
         let findings = census::budget_findings(&violations, run.fenced());
@@ -50,9 +51,9 @@ pub(super) async fn census(
 async fn gather(
     run: &Run<'_>,
     scope: &Scope,
+    inventory: &RefInventory,
     source: LegacySource,
 ) -> Result<(CensusInput, usize)> {
-    let inventory = refs::inventory(run.root).await?;
     let by_name: BTreeMap<&str, &NativeRef> = inventory
         .live
         .iter()

@@ -80,10 +80,13 @@ pub(super) async fn preflight(run: &mut Run<'_>) -> Result<Ready, Stop> {
     }
     if !run.fenced() {
         branches::history_is_empty(run).await?;
-        branches::trees_are_claimed(run).await?;
+    }
+    let inventory = graph::refs::inventory(run.root).await?;
+    if !run.fenced() {
+        branches::trees_are_claimed(run, &inventory).await?;
         branches::heads_are_convertible(run, &scope).await?;
     }
-    let census = plan::census(run, &scope, bound.reader.clone()).await?;
+    let census = plan::census(run, &scope, &inventory, bound.reader.clone()).await?;
     if let Some(ir) = bound.ir.as_ref().filter(|_| !run.fenced()) {
         tables::compare_sets(run, ir, &census)?;
         tables::compare_columns(run, ir, &census).await?;

@@ -15,7 +15,7 @@ use graph::store::ManifestVersion;
 use graph::{Error, Result};
 use legacy::{HeadScan, Role};
 
-use super::convert;
+use super::convert::Conversion;
 use super::{fence, inventory, legacy_objects};
 use crate::intent::{SourceBranch, UpgradeIntent};
 use crate::observer::Progress;
@@ -38,12 +38,12 @@ pub(super) async fn validate_all(run: &Run<'_>, ready: &Ready) -> Result<(), Sto
         .map(|branch| {
             let reader = &reader;
             async move {
-                let record = convert::record_of(run, ready, reader, branch).await?;
+                let conversion = Conversion::of(run, ready, reader, branch).await?;
                 let head = run
                     .root
                     .open_manifest(branch.native.as_deref(), None)
                     .await?;
-                ref_is_converted(run, ready, branch, &record, &head).await
+                ref_is_converted(ready, branch, &conversion, &head).await
             }
         })
         .collect();
@@ -64,10 +64,9 @@ pub(super) async fn validate_all(run: &Run<'_>, ready: &Ready) -> Result<(), Sto
 
 /// One converted head: its receipt, its equivalence with the source version, its contract.
 pub(super) async fn ref_is_converted(
-    run: &Run<'_>,
     ready: &Ready,
     branch: &SourceBranch,
-    record: &HistoryRecord,
+    conversion: &Conversion,
     head: &ManifestVersion,
 ) -> Result<()> {
     let name = branch.name();
@@ -77,8 +76,8 @@ pub(super) async fn ref_is_converted(
         )));
     }
     let state = read_state(head, ReadMode::WithContract).await?;
-    let source = source_scan(run, ready, branch).await?;
-    equivalent(branch, record, &state, &source)
+    let Conversion { source, record } = conversion;
+    equivalent(branch, record, &state, source)
         .and_then(|()| same_contract(&ready.intent, branch, record, &state))
         .map_err(|why| Error::internal(format!("ref '{name}' is not what its source was: {why}")))
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use fixtures::legacy_writer::refs::{archive_path, ref_path};
 use fixtures::tree::tree_changes;
+use graph::view::{At, commit_list, snapshot};
 use upgrade::Outcome;
 
 use crate::support::*;
@@ -89,5 +90,47 @@ fn what_an_interrupted_creation_or_an_old_deletion_left_is_no_branch() {
         assert_eq!(report.outcome, Outcome::CheckPassed, "{report:#?}");
         assert_eq!(report.work.live_refs, case.names.work().live_refs);
         assert_eq!(case.execute().await.outcome, Outcome::Completed);
+        // What may be a lost branch is named afterwards; what cannot be is not.
+        let root = case.root().await;
+        let verified = verify::verify(&root, &verify::VerifyOptions::default()).await;
+        let found: Vec<_> = verified
+            .unwrap()
+            .findings
+            .into_iter()
+            .map(|f| (f.code, f.object))
+            .collect();
+        let tree = format!("__manifest/tree/{made}");
+        assert_eq!(found, [(verify::Code::TreeUnclaimed, tree)]);
+    });
+}
+
+/// A fork of a branch that never committed, which is then deleted with its tree, as releases before stamp 8
+/// did: nothing names the deleted ref any more but the fork's parent.
+#[test]
+fn a_fork_that_outlived_its_parent_converts_by_its_own_head() {
+    run(|| async {
+        let case = Kind::S9.copy().await;
+        let mut root = case.legacy(&[]).await;
+        let gone = root.fork("parent", None).await.unwrap();
+        let heir = root.fork("heir", Some(&gone)).await.unwrap();
+        root.rewrite(Some(&heir), |_, _| ()).await.unwrap();
+        std::fs::remove_file(ref_path(&case.path(), &gone)).unwrap();
+        let tree = case.path().join(format!("__manifest/tree/{gone}"));
+        std::fs::remove_dir_all(tree).unwrap();
+
+        let report = case.check().await;
+        assert_eq!(report.outcome, Outcome::CheckPassed, "{report:#?}");
+        let report = case.execute().await;
+        assert_eq!(report.outcome, Outcome::Completed, "{report:#?}");
+        let root = case.root().await;
+        for version in [4, 5] {
+            let shown = snapshot(&root, Some("heir"), &At::Version(version)).await;
+            let shown = shown.unwrap();
+            assert_eq!(shown.head.graph_commit_id, case.names.commit(4));
+            assert_eq!(shown.manifest_version, version);
+        }
+        let listed = commit_list(&root, Some("heir")).await.unwrap();
+        let ids: Vec<&str> = listed.iter().map(|c| c.graph_commit_id.as_str()).collect();
+        assert_eq!(ids, [4, 2, 1].map(|n| case.names.commit(n)));
     });
 }
