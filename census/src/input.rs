@@ -48,7 +48,7 @@ pub struct Limits {
     pub head_rows: u64,
     /// Decoded bytes of one head.
     pub head_bytes: u64,
-    /// Rows that the version reads which are needed scan together.
+    /// Rows scanned together by reading the versions that have to be read.
     pub cells: u64,
     /// Bytes of retained table rows and registrations.
     pub snapshot_bytes: u64,

@@ -107,17 +107,15 @@ impl Survey {
 
     /// Versions that are read whatever else is found, ascending.
     pub(crate) fn surely_read(&self, pinned: u64) -> Vec<u64> {
-        let number = |at: usize| self.versions[at].version;
-        self.runs(pinned)
-            .into_iter()
-            .flat_map(|run| match run {
-                Run::Read(range) => range,
-                Run::Proved(range) => range.end - 1..range.end,
-            })
-            .map(number)
-            .filter(|version| {
-                *version != pinned || self.versions.last().is_some_and(|l| l.span.is_none())
-            })
+        let read = |run| match run {
+            Run::Read(range) => range,
+            // The head was scanned.
+            Run::Proved(range) if self.versions[range.end - 1].version == pinned => 0..0,
+            Run::Proved(range) => range.end - 1..range.end,
+        };
+        let runs = self.runs(pinned).into_iter();
+        runs.flat_map(read)
+            .map(|at| self.versions[at].version)
             .collect()
     }
 }

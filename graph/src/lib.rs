@@ -18,5 +18,6 @@ pub mod store;
 pub mod table;
 pub mod ulids;
 pub mod view;
+pub mod words;
 
 pub use error::{Error, Result};

@@ -1,18 +1,13 @@
 //! The report for a person: what was read, what is wrong, what to do next.
 
+use graph::words::counted;
+
 use super::{Outcome, Report};
 
 /// Render the report; the text ends with a newline.
 pub fn render(report: &Report) -> String {
     let c = &report.checked;
     let h = &c.history;
-    let counts = |items: &[(u64, &str)]| {
-        items
-            .iter()
-            .map(|(n, label)| format!("{n} {label}"))
-            .collect::<Vec<_>>()
-            .join(", ")
-    };
     let mut lines = vec![
         format!(
             "verify {}: {}{}",
@@ -22,7 +17,7 @@ pub fn render(report: &Report) -> String {
         ),
         format!(
             "catalog: {}",
-            counts(&[
+            counted(&[
                 (c.branches, "live branches"),
                 (c.retired_refs, "retired refs"),
                 (c.tags, "tags"),
@@ -30,11 +25,11 @@ pub fn render(report: &Report) -> String {
         ),
         format!(
             "lineage: {}",
-            counts(&[(c.commits, "commits"), (c.commit_copies, "further copies")])
+            counted(&[(c.commits, "commits"), (c.commit_copies, "further copies")])
         ),
         format!(
             "history: {}",
-            counts(&[
+            counted(&[
                 (h.block_extents, "block extents"),
                 (h.singletons, "singletons"),
                 (h.legacy_data_files, "legacy data files"),
@@ -46,13 +41,13 @@ pub fn render(report: &Report) -> String {
         ),
         format!(
             "heads: {}",
-            counts(&[(c.head_pins, "pins"), (c.head_rows, "rows")])
+            counted(&[(c.head_pins, "pins"), (c.head_rows, "rows")])
         ),
     ];
     if let Some(d) = &c.deep {
         lines.push(format!(
             "history pins: {}",
-            counts(&[
+            counted(&[
                 (d.history_pins, "pins"),
                 (
                     d.history_pins_removed_by_retention,
@@ -63,7 +58,7 @@ pub fn render(report: &Report) -> String {
         ));
         lines.push(format!(
             "table data: {}",
-            counts(&[
+            counted(&[
                 (d.table_versions, "table versions"),
                 (d.data_files, "data files"),
                 (d.rows, "rows"),
