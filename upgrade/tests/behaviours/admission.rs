@@ -202,13 +202,7 @@ fn b05_pending_value_nobody_owns() {
 #[test]
 fn b06_check_on_s_writes_nothing_and_counts() {
     run(|| async {
-        for kind in [
-            Kind::S8,
-            Kind::S9,
-            Kind::S9Bare,
-            Kind::S9Overwritten,
-            Kind::S13,
-        ] {
+        for kind in Kind::UNLOCKED {
             let case = kind.copy().await;
             let before = case.digest();
             let report = case.check().await;
@@ -241,13 +235,7 @@ fn b06_check_on_s_writes_nothing_and_counts() {
 #[test]
 fn b07_execute_on_s_converts_every_ref() {
     run(|| async {
-        for kind in [
-            Kind::S8,
-            Kind::S9,
-            Kind::S9Bare,
-            Kind::S9Overwritten,
-            Kind::S13,
-        ] {
+        for kind in Kind::UNLOCKED {
             converts(kind).await;
         }
     });

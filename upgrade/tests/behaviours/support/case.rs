@@ -1,17 +1,13 @@
 //! Fixture roots. Each kind is built once and kept in memory; a test gets a copy of its own.
-//!
-//! A root with branches holds absolute paths (Lance shallow clones), so a copy lives under a path of the
-//! same length and the paths inside `_versions/` and `_transactions/` are rewritten. Paths inside rows
-//! stay: they say where a pin was written, never where a table is opened.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use fixtures::contract::{Contract, TypeSpec, Vintage};
 use fixtures::damage::rows;
 use fixtures::fixture_s::{ExpectedS, FixtureS, SpecS};
 use fixtures::legacy_writer::{Layout, LegacyRoot};
-use fixtures::tree::{TreeDigest, tree_digest, walk};
+use fixtures::tree::{TreeDigest, tree_digest};
 use graph::store::{Root, RootOptions};
 use tempfile::TempDir;
 use tokio::sync::OnceCell;
@@ -36,6 +32,15 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// Every one without a lock.
+    pub const UNLOCKED: [Self; 5] = [
+        Self::S8,
+        Self::S9,
+        Self::S9Bare,
+        Self::S9Overwritten,
+        Self::S13,
+    ];
+
     /// Its stamp.
     pub fn stamp(self) -> u32 {
         self.spec().stamp
@@ -127,8 +132,7 @@ impl Names {
 }
 
 struct Template {
-    base: PathBuf,
-    files: Vec<(String, Vec<u8>)>,
+    files: fixtures::template::Template,
     names: Arc<Names>,
 }
 
@@ -150,12 +154,6 @@ impl Template {
             Kind::S9Lock => Some(rows::lock(&mut s.root).await.unwrap()),
             _ => None,
         };
-        let mut files = Vec::new();
-        walk(folder.path(), "", &mut |key, path| {
-            files.push((key.to_string(), std::fs::read(path).unwrap()));
-            Ok(())
-        })
-        .unwrap();
         let names = Names {
             commits: s.commits,
             feature: s.feature,
@@ -169,45 +167,18 @@ impl Template {
             expected: kind.spec().expected(),
         };
         Self {
-            base: folder.path().to_path_buf(),
-            files,
+            files: fixtures::template::Template::of(folder.path()).unwrap(),
             names: Arc::new(names),
         }
     }
 
     fn copy(&self) -> Case {
         let folder = folder();
-        lay_out(&self.files, &self.base, folder.path());
+        self.files.lay_out(folder.path()).unwrap();
         Case {
             folder,
             names: self.names.clone(),
         }
-    }
-}
-
-fn lay_out(files: &[(String, Vec<u8>)], old: &Path, new: &Path) {
-    let (old, to) = (
-        old.to_str().unwrap().as_bytes(),
-        new.to_str().unwrap().as_bytes(),
-    );
-    assert_eq!(old.len(), to.len());
-    for (key, bytes) in files {
-        let path = new.join(key);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        let holds_paths = matches!(key.rsplit('/').nth(1), Some("_versions" | "_transactions"));
-        let mut bytes = bytes.clone();
-        if holds_paths {
-            let mut at = 0;
-            while at + old.len() <= bytes.len() {
-                if bytes[at..].starts_with(old) {
-                    bytes[at..at + old.len()].copy_from_slice(to);
-                    at += old.len();
-                } else {
-                    at += 1;
-                }
-            }
-        }
-        std::fs::write(path, bytes).unwrap();
     }
 }
 
@@ -254,13 +225,8 @@ impl Case {
     /// A copy of the root as it stands.
     pub fn copy(&self) -> Self {
         let folder = folder();
-        let mut files = Vec::new();
-        walk(self.folder.path(), "", &mut |key, path| {
-            files.push((key.to_string(), std::fs::read(path).unwrap()));
-            Ok(())
-        })
-        .unwrap();
-        lay_out(&files, self.folder.path(), folder.path());
+        let files = fixtures::template::Template::of(self.folder.path()).unwrap();
+        files.lay_out(folder.path()).unwrap();
         Self {
             folder,
             names: self.names.clone(),

@@ -10,29 +10,13 @@ pub use case::{Case, Kind, attempt};
 pub use left::{Left, left};
 pub use stopper::{Act, Phases, STOP, Stopper};
 
+use fixtures::on_deep_stack;
 use fixtures::tree::tree_changes;
 use upgrade::{Outcome, Report, UpgradeOptions, Work};
 
-/// Run a test on a runtime with deep stacks: futures of Lance are deep in debug builds.
+/// Run a test on a runtime with deep stacks.
 pub fn run<F: Future<Output = ()>>(test: impl FnOnce() -> F + Send) {
-    const STACK: usize = 16 << 20;
-    std::thread::scope(|scope| {
-        let body = move || {
-            tokio::runtime::Builder::new_multi_thread()
-                .worker_threads(2)
-                .thread_stack_size(STACK)
-                .enable_all()
-                .build()
-                .unwrap()
-                .block_on(test());
-        };
-        let thread = std::thread::Builder::new()
-            .stack_size(STACK)
-            .spawn_scoped(scope, body);
-        if let Err(panic) = thread.unwrap().join() {
-            std::panic::resume_unwind(panic);
-        }
-    });
+    on_deep_stack(test).unwrap();
 }
 
 /// Finding codes in order.

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use fixtures::fixture_s::{FixtureS, SpecS};
+use fixtures::on_deep_stack;
 use graph::store::{Root, RootOptions};
 use tokio::sync::OnceCell;
 use upgrade::{Outcome, UpgradeOptions, upgrade};
@@ -15,27 +16,10 @@ use verify::{Report, VerifyOptions};
 
 pub use template::{Case, Template};
 
-/// Run a test on a runtime with deep stacks: futures of Lance are deep in debug builds.
+/// Run a test on a runtime with deep stacks.
 pub fn run<F: Future<Output = ()>>(test: impl FnOnce() -> F + Send) {
-    const STACK: usize = 16 << 20;
     quiet_workers();
-    std::thread::scope(|scope| {
-        let body = move || {
-            tokio::runtime::Builder::new_multi_thread()
-                .worker_threads(2)
-                .thread_stack_size(STACK)
-                .enable_all()
-                .build()
-                .unwrap()
-                .block_on(test());
-        };
-        let thread = std::thread::Builder::new()
-            .stack_size(STACK)
-            .spawn_scoped(scope, body);
-        if let Err(panic) = thread.unwrap().join() {
-            std::panic::resume_unwind(panic);
-        }
-    });
+    on_deep_stack(test).unwrap();
 }
 
 /// Lance panics on damaged bytes; each becomes a finding, and its own text would only fill the output.

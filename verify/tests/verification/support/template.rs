@@ -1,7 +1,4 @@
-//! A root in memory, and copies of it on disk.
-//!
-//! A root with branches holds absolute paths (Lance shallow clones), so a copy lives under a path of the
-//! same length and the paths inside `_versions/` and `_transactions/` are rewritten.
+//! Fixture roots in memory, and copies of them on disk.
 
 use std::path::{Path, PathBuf};
 
@@ -9,10 +6,9 @@ use fixtures::tree::walk;
 use graph::store::Root;
 use tempfile::TempDir;
 
-/// Every file of a root.
+/// Every file of a root, and its names.
 pub struct Template {
-    base: PathBuf,
-    files: Vec<(String, Vec<u8>)>,
+    files: fixtures::template::Template,
     feature: String,
     gone: String,
 }
@@ -28,15 +24,8 @@ pub fn folder() -> TempDir {
 impl Template {
     /// The root `s` in `folder`, which goes.
     pub fn of(folder: TempDir, feature: String, gone: String) -> Self {
-        let mut files = Vec::new();
-        walk(folder.path(), "", &mut |key, path| {
-            files.push((key.to_string(), std::fs::read(path).unwrap()));
-            Ok(())
-        })
-        .unwrap();
         Self {
-            base: folder.path().to_path_buf(),
-            files,
+            files: fixtures::template::Template::of(folder.path()).unwrap(),
             feature,
             gone,
         }
@@ -45,27 +34,7 @@ impl Template {
     /// A copy on disk.
     pub fn copy(&self) -> Case {
         let folder = folder();
-        let (old, new) = (
-            self.base.to_str().unwrap().as_bytes(),
-            folder.path().to_str().unwrap().as_bytes(),
-        );
-        assert_eq!(old.len(), new.len());
-        for (key, bytes) in &self.files {
-            let path = folder.path().join(key);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            let holds_paths = matches!(key.rsplit('/').nth(1), Some("_versions" | "_transactions"));
-            let mut bytes = bytes.clone();
-            let mut at = 0;
-            while holds_paths && at + old.len() <= bytes.len() {
-                if bytes[at..].starts_with(old) {
-                    bytes[at..at + old.len()].copy_from_slice(new);
-                    at += old.len();
-                } else {
-                    at += 1;
-                }
-            }
-            std::fs::write(path, bytes).unwrap();
-        }
+        self.files.lay_out(folder.path()).unwrap();
         Case {
             folder,
             feature: self.feature.clone(),
