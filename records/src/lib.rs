@@ -1,0 +1,1 @@
+//! JSONL records of a graph.

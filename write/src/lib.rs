@@ -1,0 +1,1 @@
+//! The write path of a stamp-14 graph.
