@@ -4,9 +4,11 @@
 //! state back into the one batch a commit writes. Decoding refuses whatever the reference refuses, so a
 //! state in memory always satisfies it.
 
+pub mod accounting;
 pub mod batch;
 pub mod buffer;
 pub mod delta;
+pub mod overwrite;
 pub mod packed;
 pub mod row;
 pub mod scan;

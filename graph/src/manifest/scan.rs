@@ -5,7 +5,7 @@ use futures::TryStreamExt as _;
 use super::batch;
 use super::state::BranchState;
 use crate::error::{Error, Result};
-use crate::refs;
+use crate::refs::{self, BranchIdentifier};
 use crate::stamp::{GuardInput, guard, guard_stamp};
 use crate::store::{ManifestVersion, Root, guarded};
 
@@ -24,17 +24,25 @@ pub enum ReadMode {
 /// Open a branch by logical name (`None` = main) at its latest version and guard it. The branch's
 /// identity must be the same before and after the open.
 pub async fn open_branch(root: &Root, logical: Option<&str>) -> Result<ManifestVersion> {
+    Ok(open_identified(root, logical).await?.0)
+}
+
+/// [`open_branch`], with the identifier of the branch's ref; main's is empty.
+pub async fn open_identified(
+    root: &Root,
+    logical: Option<&str>,
+) -> Result<(ManifestVersion, BranchIdentifier)> {
     for _ in 0..OPEN_TRIES {
-        let before = refs::resolve_branch(root, logical).await?;
-        let native = before.as_ref().map(|r| r.native.as_str());
-        let version = root.open_manifest(native, None).await?;
-        guard(&GuardInput::of(&version, root.uri()))?;
-        let after = match native {
-            None => return Ok(version),
-            Some(native) => refs::read_ref(root, native).await?,
+        let Some(before) = refs::resolve_branch(root, logical).await? else {
+            let version = root.open_manifest(None, None).await?;
+            guard(&GuardInput::of(&version, root.uri()))?;
+            return Ok((version, BranchIdentifier::main()));
         };
-        if after.is_some_and(|a| before.is_some_and(|b| a.identifier == b.contents.identifier)) {
-            return Ok(version);
+        let version = root.open_manifest(Some(&before.native), None).await?;
+        guard(&GuardInput::of(&version, root.uri()))?;
+        let after = refs::read_ref(root, &before.native).await?;
+        if after.is_some_and(|a| a.identifier == before.contents.identifier) {
+            return Ok((version, before.contents.identifier));
         }
     }
     Err(Error::Conflict(format!(

@@ -140,6 +140,15 @@ impl Root {
             .map_err(|e| Error::internal(format!("'{key}' is not a valid object key: {e}")))
     }
 
+    /// An object-store path as pins record it: absolute for a root on this file system, else without bucket
+    /// and leading slash (`docs/format/manifest-v14.md` 4.1).
+    pub fn shown_path(&self, path: &Path) -> String {
+        match location::scheme(&self.inner.uri) {
+            "file" | "file-object-store" => format!("/{path}"),
+            _ => path.to_string(),
+        }
+    }
+
     /// The URI of a dataset below the root, for example `__manifest` or `nodes/…`.
     pub fn dataset_uri(&self, location: &str) -> String {
         format!("{}/{location}", self.inner.uri)

@@ -1,7 +1,9 @@
 //! Table datasets at their pins (`docs/format/tables-and-schema.md` 1 to 3). Read-only.
 
 mod open;
+mod pin;
 
+pub use pin::manifest_metadata;
 pub use open::{
     OpenedTable, is_detached, open_linear_pin, open_pin, table_location, transaction_uuid,
 };

@@ -6,14 +6,12 @@
 use graph::history::legacy::Verified;
 use graph::history::lookup::HistoryReader;
 use graph::history::schema_archive::read_commit_contract;
-use graph::manifest::{BranchState, batch};
+use graph::manifest::{BranchState, overwrite};
 use graph::model::HistoryRecord;
 use graph::refs;
 use graph::stamp::{CURRENT, PENDING_KEY, RECEIPT_KEY, STAMP_KEY};
 use graph::store::{CommitOutcome, ManifestVersion};
 use graph::{Error, Result};
-use lance::dataset::{InsertBuilder, WriteMode, WriteParams};
-use lance_file::version::LanceFileVersion;
 use legacy::HeadScan;
 
 use super::{fence, inventory, validate};
@@ -150,19 +148,8 @@ async fn convert(
         contract: contract.head.clone(),
         contract_texts: Some(contract),
     };
-    let rows = batch::encode(&state.to_rows()?, metadata)?;
     let object = format!("the conversion of ref '{name}'");
-    let staged = InsertBuilder::new(head.dataset.clone())
-        .with_params(&WriteParams {
-            mode: WriteMode::Overwrite,
-            data_storage_version: Some(LanceFileVersion::V2_2),
-            auto_cleanup: None,
-            skip_auto_cleanup: true,
-            ..WriteParams::default()
-        })
-        .execute_uncommitted(vec![rows])
-        .await
-        .map_err(|e| Error::lance(format!("{object} cannot be staged"), e))?;
+    let staged = overwrite::stage(&object, &head, &state, metadata).await?;
     run.options
         .observer
         .crossing(&Crossing::Staged {

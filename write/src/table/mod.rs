@@ -1,0 +1,14 @@
+//! Table datasets as a write changes them: created empty, then detached commits on the pinned image
+//! (`docs/format/tables-and-schema.md` 2.6 and 3).
+//!
+//! Writes below `nodes/` and `edges/` only. A staged version is named by nothing until a publish pins it; what a
+//! failed attempt leaves carries the staging witness that lets `cleanup` judge it.
+
+mod create;
+mod stage;
+mod witness;
+
+pub use create::create_empty;
+pub(crate) use create::create_dataset;
+pub use stage::{Staged, append, commit_detached, discard, next_pin, overwrite, upsert};
+pub use witness::Witness;
