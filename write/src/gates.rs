@@ -64,7 +64,9 @@ mod tests {
 
     #[tokio::test]
     async fn writers_of_one_branch_wait_and_of_two_do_not() {
-        let root = Root::open("/gates/a", RootOptions::default()).await.unwrap();
+        let root = Root::open("/gates/a", RootOptions::default())
+            .await
+            .unwrap();
         let held = pass(&root, None, &["t2", "t1"]).await;
         let waits = |branch: Option<&'static str>, table: &'static str| {
             let root = root.clone();

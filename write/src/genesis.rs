@@ -15,7 +15,7 @@ use graph::model::{Commit, Pin, PinMetadata, TableRow, TableState};
 use graph::schema::columns::{self, DeclaredTable};
 use graph::schema::contract::Contract;
 use graph::schema::ir::SchemaIr;
-use graph::schema::ir::resolve::resolve;
+use graph::schema::ir::resolve;
 use graph::schema::source::{ParseMode, compile};
 use graph::schema::vintage::Vintage;
 use graph::stamp::{CURRENT, STAMP_KEY, shell_word};

@@ -54,9 +54,7 @@ fn replaced_bytes(replaced: &Replaced, current: Option<&TableRow>) -> Result<u64
     }
     if let Some(pin) = before.state.pin() {
         let branch = pin.table_branch.as_deref().map_or(0, str::len) as u64;
-        let base = current
-            .and_then(|c| c.state.pin())
-            .map(|pin| &pin.metadata);
+        let base = current.and_then(|c| c.state.pin()).map(|pin| &pin.metadata);
         sum = sum
             .saturating_add(branch)
             .saturating_add(delta_measure(&pin.metadata, base)?);
@@ -168,19 +166,19 @@ mod tests {
 
     #[test]
     fn commits_and_tables_cost_what_their_rows_store() {
-        let state = |buffer: Vec<Commit>, replaced: Vec<Replaced>, tables: Vec<TableRow>| BranchState {
-            version: 9,
-            native: None,
-            tables,
-            head: commit("head", Some("b"), Some("x")),
-            buffer,
-            replaced,
-            contract: commit("", None, Some("x")).schema_contract.unwrap(),
-            contract_texts: None,
-        };
-        let of = |buffer, replaced, tables| {
-            buffered_bytes(&state(buffer, replaced, tables)).unwrap()
-        };
+        let state =
+            |buffer: Vec<Commit>, replaced: Vec<Replaced>, tables: Vec<TableRow>| BranchState {
+                version: 9,
+                native: None,
+                tables,
+                head: commit("head", Some("b"), Some("x")),
+                buffer,
+                replaced,
+                contract: commit("", None, Some("x")).schema_contract.unwrap(),
+                contract_texts: None,
+            };
+        let of =
+            |buffer, replaced, tables| buffered_bytes(&state(buffer, replaced, tables)).unwrap();
         // 128 + "head" + "b" + "me" + "x" + "dom" + "cx".
         let head = 128 + 4 + 1 + 2 + 1 + 3 + 2;
         assert_eq!(of(vec![], vec![], vec![]), head);

@@ -3,7 +3,7 @@
 mod open;
 mod pin;
 
-pub use pin::manifest_metadata;
 pub use open::{
     OpenedTable, is_detached, open_linear_pin, open_pin, table_location, transaction_uuid,
 };
+pub use pin::manifest_metadata;

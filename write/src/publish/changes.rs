@@ -41,7 +41,7 @@ pub enum Update {
         /// Alias after the bindings.
         table_key: String,
         /// The version; its clock is set by the publish.
-        pin: NewPin,
+        pin: Box<NewPin>,
     },
     /// The table is gone for good.
     Drop {
@@ -274,14 +274,14 @@ mod tests {
         }
     }
 
-    fn new_pin(table_version: u64) -> NewPin {
+    fn new_pin(table_version: u64) -> Box<NewPin> {
         let old = pin(table_version, 0);
-        NewPin {
+        Box::new(NewPin {
             table_version,
             table_branch: None,
             row_count: 1,
             metadata: old.metadata,
-        }
+        })
     }
 
     #[test]
@@ -300,7 +300,11 @@ mod tests {
         expected[1].table_key = "node:A".into();
         assert!(matches!(
             check_expected(&state, &expected),
-            Err(WriteError::VersionMismatch { expected: 9, actual: 2, .. })
+            Err(WriteError::VersionMismatch {
+                expected: 9,
+                actual: 2,
+                ..
+            })
         ));
         expected[0].table_version = 2;
         expected[0].table_branch = Some(Some("fork".into()));

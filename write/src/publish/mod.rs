@@ -12,9 +12,9 @@ pub mod slots;
 
 use graph::history::block::write_placed;
 use graph::history::schema_archive::create_archive;
+use graph::manifest::BranchState;
 use graph::manifest::overwrite;
 use graph::manifest::scan::{ReadMode, open_identified, read_state};
-use graph::manifest::BranchState;
 use graph::model::measure::HISTORY_RELEASE_BYTES;
 use graph::store::{CommitOutcome, ManifestVersion, Root};
 use graph::{Error, stamp};
@@ -166,9 +166,9 @@ async fn resolve_unknown(
     };
     match read_state(&version, ReadMode::State).await {
         Ok(found) if found.head == next.head => Ok(landed(version, next)),
-        Ok(found) if found.head.graph_commit_id == next.head.graph_commit_id => {
-            Err(in_doubt(format!("{cause}; it stands there with other fields")))
-        }
+        Ok(found) if found.head.graph_commit_id == next.head.graph_commit_id => Err(in_doubt(
+            format!("{cause}; it stands there with other fields"),
+        )),
         Ok(_) => Err(cause.into()),
         Err(e) => Err(in_doubt(format!("{cause}; reading it back: {e}"))),
     }

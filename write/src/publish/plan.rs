@@ -67,14 +67,14 @@ pub fn plan(state: &BranchState, changes: &Changes, lineage: &Lineage) -> Result
             .clone()
             .ok_or_else(|| Error::internal("a publish needs the contract texts"))?,
     };
-    let kept = changes.contract.is_none()
-        && state.head.schema_contract.as_ref() == Some(&contract.head);
+    let kept =
+        changes.contract.is_none() && state.head.schema_contract.as_ref() == Some(&contract.head);
     let content_hash = match &state.head.schema_content_hash {
         Some(hash) if kept => hash.clone(),
         _ => contract.content_hash()?,
     };
-    let archive = (state.head.schema_content_hash.as_ref() != Some(&content_hash))
-        .then(|| contract.clone());
+    let archive =
+        (state.head.schema_content_hash.as_ref() != Some(&content_hash)).then(|| contract.clone());
     let merged = lineage.merged.as_ref().map(|m| &m.state.head);
     let head = Commit {
         graph_commit_id: slot.address.to_string(),

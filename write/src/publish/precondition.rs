@@ -84,12 +84,12 @@ mod tests {
         let other = BranchIdentifier {
             version_mapping: vec![(1, "a".repeat(32))],
         };
-        let member = |precondition: Precondition, identifier: &BranchIdentifier| {
-            match precondition.check(identifier, &held) {
-                Ok(()) => "ok".to_string(),
-                Err(WriteError::ReadSetChanged { member, .. }) => member,
-                Err(e) => panic!("{e}"),
-            }
+        let member = |precondition: Precondition, identifier: &BranchIdentifier| match precondition
+            .check(identifier, &held)
+        {
+            Ok(()) => "ok".to_string(),
+            Err(WriteError::ReadSetChanged { member, .. }) => member,
+            Err(e) => panic!("{e}"),
         };
         assert_eq!(member(Precondition::Any, &other), "ok");
         let exact = Precondition::ExactGraphHead(authority.clone());

@@ -83,10 +83,7 @@ mod tests {
         assert_eq!(first.address.to_string(), id(2, 1, 2));
         let second = state(chain(&[&ulid(1).to_string(), &id(2, 1, 2)]));
         let next = next_slot(&second, ulid(3), BUDGET).unwrap();
-        assert_eq!(
-            (next.full, next.address.to_string()),
-            (false, id(2, 2, 3))
-        );
+        assert_eq!((next.full, next.address.to_string()), (false, id(2, 2, 3)));
     }
 
     #[test]

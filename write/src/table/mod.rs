@@ -8,7 +8,7 @@ mod create;
 mod stage;
 mod witness;
 
-pub use create::create_empty;
 pub(crate) use create::create_dataset;
+pub use create::create_empty;
 pub use stage::{Staged, append, commit_detached, discard, next_pin, overwrite, upsert};
 pub use witness::Witness;

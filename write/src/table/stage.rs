@@ -58,7 +58,10 @@ pub async fn upsert(
     batch: RecordBatch,
 ) -> Result<Transaction> {
     let object = base.uri().to_string();
-    let (context, key) = (format!("cannot stage rows of {object}"), id_column.to_string());
+    let (context, key) = (
+        format!("cannot stage rows of {object}"),
+        id_column.to_string(),
+    );
     guarded(&object, async move {
         let schema = batch.schema();
         let staged = async {
