@@ -3,6 +3,7 @@
 
 mod args;
 mod commands;
+mod consent;
 mod output;
 mod progress;
 mod target;
@@ -11,7 +12,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use args::{Cli, Command, CommitCommand};
+use args::{BranchCommand, Cli, Command, CommitCommand, SchemaCommand};
 
 /// Lance's futures are deep; a debug build needs more than the default stack.
 const WORKER_STACK_BYTES: usize = 16 << 20;
@@ -56,6 +57,22 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Verify(args) => commands::verify::run(&args, store, cli.quiet).await,
         Command::Commit(CommitCommand::List(args)) => {
             commands::commit_list::run(&args, store).await
+        }
+        Command::Commit(CommitCommand::Show(args)) => {
+            commands::commit_show::run(&args, store).await
+        }
+        Command::Init(args) => commands::init::run(&args, store).await,
+        Command::Load(args) => commands::load::run(&args, store, cli.quiet).await,
+        Command::Export(args) => commands::export::run(&args, store, cli.quiet).await,
+        Command::Branch(BranchCommand::List(args)) => commands::branch::list(&args, store).await,
+        Command::Branch(BranchCommand::Create(args)) => {
+            commands::branch::create(&args, store).await
+        }
+        Command::Branch(BranchCommand::Delete(args)) => {
+            commands::branch::delete(&args, store).await
+        }
+        Command::Schema(SchemaCommand::Show(args)) => {
+            commands::schema_show::run(&args, store).await
         }
         Command::Version => commands::version::run(),
     }

@@ -19,20 +19,9 @@ pub struct Bar {
 impl Bar {
     /// A bar that is silent with `quiet`, and when stderr is no terminal.
     pub fn new(quiet: bool) -> Self {
-        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
-        if let Ok(style) = ProgressStyle::with_template("{msg:28} {wide_bar} {pos}/{len} {elapsed}")
-        {
-            bar.set_style(style);
-        }
+        let bar = hidden("{msg:28} {wide_bar} {pos}/{len} {elapsed}");
         if !quiet {
-            let late = bar.clone();
-            tokio::spawn(async move {
-                tokio::time::sleep(PATIENCE).await;
-                if !late.is_finished() {
-                    // Draws nothing where stderr is no terminal.
-                    late.set_draw_target(ProgressDrawTarget::stderr());
-                }
-            });
+            show_late(&bar);
         }
         Self {
             started: Instant::now(),
@@ -45,6 +34,52 @@ impl Bar {
     pub fn finish(&self) {
         self.bar.finish_and_clear();
     }
+}
+
+/// Counts rows whose number nobody knows beforehand.
+pub struct Rows {
+    bar: ProgressBar,
+}
+
+impl Rows {
+    /// A counter that is silent with `quiet`, and when stderr is no terminal.
+    pub fn new(quiet: bool, what: &'static str) -> Self {
+        let bar = hidden("{msg} {spinner} {human_pos} rows, {per_sec}, {elapsed}");
+        bar.set_message(what);
+        if !quiet {
+            show_late(&bar);
+        }
+        Self { bar }
+    }
+
+    /// So many rows so far.
+    pub fn show(&self, rows: u64) {
+        self.bar.set_position(rows);
+    }
+
+    /// Remove it.
+    pub fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+fn hidden(template: &str) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    bar
+}
+
+fn show_late(bar: &ProgressBar) {
+    let late = bar.clone();
+    tokio::spawn(async move {
+        tokio::time::sleep(PATIENCE).await;
+        if !late.is_finished() {
+            // Draws nothing where stderr is no terminal.
+            late.set_draw_target(ProgressDrawTarget::stderr());
+        }
+    });
 }
 
 impl Observer for Bar {

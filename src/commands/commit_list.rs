@@ -6,7 +6,7 @@ use graph::model::Commit;
 use graph::view::commit_list;
 use serde::Serialize;
 
-use super::branch;
+use super::{logical, time};
 use crate::args::CommitListArgs;
 use crate::{output, target};
 
@@ -20,7 +20,7 @@ struct Document<'a> {
 pub async fn run(args: &CommitListArgs, store: Option<&str>) -> anyhow::Result<ExitCode> {
     let uri = target::given(args.uri.as_deref(), store);
     let root = target::open(uri).await?;
-    let commits = commit_list(&root, branch(&args.branch)).await?;
+    let commits = commit_list(&root, logical(&args.branch)).await?;
     if args.json {
         output::json(&Document {
             branch: &args.branch,
@@ -49,12 +49,4 @@ fn human(commit: &Commit) -> String {
     }
     line.push('\n');
     line
-}
-
-/// Microseconds since the epoch as UTC seconds; the raw number when it is outside the calendar.
-fn time(micros: i64) -> String {
-    chrono::DateTime::from_timestamp_micros(micros).map_or_else(
-        || format!("{micros} µs"),
-        |t| t.format("%Y-%m-%dT%H:%M:%SZ").to_string(),
-    )
 }

@@ -6,7 +6,7 @@ use graph::manifest::state::visible;
 use graph::view::{At, Snapshot, snapshot};
 use serde::Serialize;
 
-use super::branch;
+use super::logical;
 use crate::args::SnapshotArgs;
 use crate::{output, target};
 
@@ -19,11 +19,44 @@ struct Document<'a> {
     tables: Vec<Table<'a>>,
 }
 
+/// One visible table.
 #[derive(Serialize)]
-struct Table<'a> {
+pub struct Table<'a> {
     table_key: &'a str,
     table_version: u64,
     row_count: u64,
+}
+
+/// The visible tables of a state.
+pub fn tables(shown: &Snapshot) -> Vec<Table<'_>> {
+    visible(&shown.tables)
+        .into_iter()
+        .filter_map(|t| {
+            t.state.pin().map(|pin| Table {
+                table_key: &t.table_key,
+                table_version: pin.table_version,
+                row_count: pin.row_count,
+            })
+        })
+        .collect()
+}
+
+/// One line a table, aligned.
+pub fn table_lines(tables: &[Table<'_>]) -> Vec<String> {
+    let width = tables
+        .iter()
+        .map(|t| t.table_key.chars().count())
+        .max()
+        .unwrap_or(0);
+    tables
+        .iter()
+        .map(|table| {
+            format!(
+                "{:width$}  version {}  rows {}",
+                table.table_key, table.table_version, table.row_count
+            )
+        })
+        .collect()
 }
 
 /// Show a snapshot.
@@ -31,7 +64,7 @@ pub async fn run(args: &SnapshotArgs, store: Option<&str>) -> anyhow::Result<Exi
     let uri = target::given(args.uri.as_deref(), store);
     let at = args.at.as_deref().map_or(Ok(At::Head), At::parse)?;
     let root = target::open(uri).await?;
-    let shown = snapshot(&root, branch(&args.branch), &at).await?;
+    let shown = snapshot(&root, logical(&args.branch), &at).await?;
     let document = document(&shown);
     if args.json {
         output::json(&document)?;
@@ -47,16 +80,7 @@ fn document(shown: &Snapshot) -> Document<'_> {
         manifest_version: shown.manifest_version,
         internal_schema_version: shown.internal_schema_version,
         head_commit: &shown.head.graph_commit_id,
-        tables: visible(&shown.tables)
-            .into_iter()
-            .filter_map(|t| {
-                t.state.pin().map(|pin| Table {
-                    table_key: &t.table_key,
-                    table_version: pin.table_version,
-                    row_count: pin.row_count,
-                })
-            })
-            .collect(),
+        tables: tables(shown),
     }
 }
 
@@ -70,18 +94,7 @@ fn human(document: &Document<'_>) -> String {
         ),
         format!("head commit: {}", document.head_commit),
     ];
-    let width = document
-        .tables
-        .iter()
-        .map(|t| t.table_key.chars().count())
-        .max()
-        .unwrap_or(0);
-    for table in &document.tables {
-        lines.push(format!(
-            "{:width$}  version {}  rows {}",
-            table.table_key, table.table_version, table.row_count
-        ));
-    }
+    lines.extend(table_lines(&document.tables));
     lines.push(String::new());
     lines.join("\n")
 }
