@@ -14,6 +14,7 @@
 mod batch;
 mod calendar;
 mod cell;
+mod column;
 mod error;
 mod key;
 mod line;

@@ -9,7 +9,7 @@ use graph::model::table::TableKind;
 use graph::schema::ir::{
     ConstraintIr, EdgeIr, FieldRef, NodeIr, PropertyIr, PropertyRef, SchemaIr,
 };
-use graph::schema::types::{Cardinality, PropType};
+use graph::schema::types::{Cardinality, PropType, Scalar};
 use graph::schema::{DeclaredTable, SystemRole, Vintage};
 use graph::{Error, Result};
 
@@ -193,17 +193,12 @@ impl TableType {
             },
         }
     }
-
-    /// The spelling of the system columns in [`TableType::schema`].
-    pub(crate) fn vintage(&self) -> Vintage {
-        self.vintage
-    }
 }
 
 impl Property {
     /// True for a Blob.
     pub fn is_blob(&self) -> bool {
-        matches!(self.prop_type.scalar, graph::schema::types::Scalar::Blob)
+        self.prop_type.scalar == Scalar::Blob
     }
 }
 

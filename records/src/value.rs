@@ -71,6 +71,9 @@ pub enum Blob {
     External(String),
 }
 
+/// What marks the text of a blob as its bytes.
+pub(crate) const BASE64: &str = "base64:";
+
 /// The canonical scalar text of a value (`docs/format/tables-and-schema.md` 2.7): strings as they are,
 /// integers decimal, `true`/`false`, floats as the shortest decimal of the stored width without exponent
 /// and `.0`, dates as days, date-times as milliseconds. `None` for null, lists, vectors and blobs.
