@@ -25,6 +25,12 @@ pub async fn open(uri: &str) -> anyhow::Result<Root> {
     Ok(Root::open(&resolved, RootOptions::default()).await?)
 }
 
+/// [`open`] for a root that is to be created.
+pub async fn open_new(uri: &str) -> anyhow::Result<Root> {
+    let resolved = location::resolve_new(uri)?;
+    Ok(Root::open(&resolved, RootOptions::default()).await?)
+}
+
 /// Refuse a graph that a cluster manages, before anything of the graph is read.
 pub async fn refuse_cluster(root: &Root) -> anyhow::Result<()> {
     let Some((cluster, id)) = location::cluster_shape(root.uri()) else {

@@ -198,15 +198,21 @@ impl fmt::Display for Refusal {
                     writer_of(*stamp)
                 )
             }
-            Self::RebuildOnly { stamp, location } => write!(
-                f,
-                "the graph has stamp {stamp}, written by {}; there is no conversion from it to stamp \
-                 {CURRENT}. Rebuild it: with the binary that wrote it run omnigraph schema show {word} \
-                 > schema.pg and omnigraph export {word} > graph.jsonl for each branch to keep, then \
-                 load both into a new root",
-                writer_of(*stamp),
-                word = shell_word(location)
-            ),
+            Self::RebuildOnly { stamp, location } => {
+                let (old, new) = (
+                    shell_word(location),
+                    shell_word(&format!("{location}-rebuilt")),
+                );
+                write!(
+                    f,
+                    "the graph has stamp {stamp}, written by {writer}; there is no conversion from it to stamp \
+                     {CURRENT}, so it is rebuilt at a new root. With the binary of {writer}, once for each branch to \
+                     keep: omnigraph schema show {old} > schema.pg && omnigraph export {old} > graph.jsonl. Then with \
+                     this binary: omnigraph init --schema schema.pg {new} && omnigraph load --mode overwrite --data \
+                     graph.jsonl {new}. Rows, ids, vectors and blobs are kept; commits and branches are not",
+                    writer = writer_of(*stamp),
+                )
+            }
             Self::Corrupt { value, .. } => write!(
                 f,
                 "the stamp ({STAMP_KEY}) is '{value}', which is not a decimal number; the metadata of \

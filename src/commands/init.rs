@@ -26,7 +26,7 @@ pub async fn run(args: &InitArgs, store: Option<&str>) -> anyhow::Result<ExitCod
     let uri = target::given(args.uri.as_deref(), store);
     let source = std::fs::read_to_string(&args.schema)
         .with_context(|| format!("cannot read the schema {}", args.schema.display()))?;
-    let root = target::open(uri).await?;
+    let root = target::open_new(uri).await?;
     target::refuse_cluster(&root).await?;
     let born = init(&root, &source, args.force)
         .await

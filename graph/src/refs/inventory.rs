@@ -89,16 +89,18 @@ async fn read_contents(root: &Root, key: &str, native: &str) -> Result<Option<Re
     }
 }
 
-/// Every ref object, split by its retirement record; one that cannot be understood is handed to `broken`.
+/// Every ref object whose native name is `wanted`, split by its retirement record; one that cannot be understood is
+/// handed to `broken`.
 async fn active_refs(
     root: &Root,
+    wanted: impl Fn(&str) -> bool,
     broken: &mut impl FnMut(BrokenRef) -> Result<()>,
 ) -> Result<RefInventory> {
     let folder = format!("{MANIFEST_DIR}/_refs/branches");
     let (files, folders) = root.list_level(&folder).await?;
     // Skipping it would make a live branch look deleted.
     for odd in &folders {
-        let Some(native) = decode_ref_file(odd) else {
+        let Some(native) = decode_ref_file(odd).filter(|native| wanted(native)) else {
             continue;
         };
         let object = format!("{folder}/{odd}");
@@ -115,6 +117,7 @@ async fn active_refs(
     let names: Vec<String> = files
         .iter()
         .filter_map(|file| decode_ref_file(file))
+        .filter(|native| wanted(native))
         .collect();
     let mut read: Vec<(String, Result<Option<RefContents>>)> = futures::stream::iter(names)
         .map(|native| async move {
@@ -152,7 +155,7 @@ async fn active_refs(
 
 /// The live named refs, ascending by native name. Main is not among them.
 pub async fn live_refs(root: &Root) -> Result<Vec<NativeRef>> {
-    Ok(active_refs(root, &mut first).await?.live)
+    Ok(active_refs(root, |_| true, &mut first).await?.live)
 }
 
 /// What one listing of `__manifest/tree/` shows, by native name.
@@ -226,7 +229,7 @@ async fn collect(
         unreadable.insert(found.native.clone());
         broken(found)
     };
-    let mut inventory = active_refs(root, &mut note).await?;
+    let mut inventory = active_refs(root, |_| true, &mut note).await?;
     let trees = Trees::list(root).await?;
     for native in &trees.archived {
         let key = archive_key(native);
@@ -306,11 +309,8 @@ pub async fn resolve_branch(root: &Root, logical: Option<&str>) -> Result<Option
     let Some(wanted) = logical.filter(|name| *name != names::MAIN) else {
         return Ok(None);
     };
-    let mut matching: Vec<NativeRef> = live_refs(root)
-        .await?
-        .into_iter()
-        .filter(|r| r.logical() == wanted)
-        .collect();
+    let named = |native: &str| logical_name(native) == wanted;
+    let mut matching = active_refs(root, named, &mut first).await?.live;
     match (matching.pop(), matching.pop()) {
         (None, _) => Err(Error::not_found(format!("there is no branch '{wanted}'"))),
         (Some(only), None) => Ok(Some(only)),

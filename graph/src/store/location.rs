@@ -62,6 +62,16 @@ pub fn resolve(uri: &str) -> Result<String> {
         .map_err(|_| Error::refused(format!("{normal}: the path is not valid UTF-8")))
 }
 
+/// [`resolve`] for a root that is to be created: a local folder that is not there yet is made.
+pub fn resolve_new(uri: &str) -> Result<String> {
+    let normal = normalize(uri)?;
+    if scheme(&normal) == "file" {
+        std::fs::create_dir_all(&normal)
+            .map_err(|e| Error::storage(format!("cannot create the folder {normal}"), e))?;
+    }
+    resolve(uri)
+}
+
 /// When the final URI has the shape of a graph inside a cluster, the cluster root and the graph id:
 /// it ends `.omni` and its last `/graphs/` splits it into a non-empty root and a non-empty id without
 /// `/` (`docs/format/upgrade-protocol.md` 2 step 4).

@@ -8,7 +8,7 @@ mod order;
 use std::io::Write;
 use std::sync::Arc;
 
-use arrow_array::{Array as _, RecordBatch};
+use arrow_array::RecordBatch;
 use arrow_schema::Schema;
 use graph::history::schema_archive::read_commit_contract;
 use graph::model::{Pin, TableRow};
