@@ -1,0 +1,1 @@
+//! Maintenance of a stamp-14 graph: cleanup, optimize, repair.

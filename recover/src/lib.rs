@@ -1,0 +1,1 @@
+//! Finishing interrupted writes and drift of stamps 6, 8 and 9.
