@@ -100,9 +100,8 @@ pub async fn hold_with(root: &Root, verb: &str, timing: Timing) -> Result<Lease>
             }
         }
         let next = newest.map_or(Some(1), |(epoch, _)| epoch.checked_add(1));
-        let next = next.ok_or_else(|| {
-            Error::internal(format!("{LEASE_DIR} holds the last epoch there is"))
-        })?;
+        let next = next
+            .ok_or_else(|| Error::internal(format!("{LEASE_DIR} holds the last epoch there is")))?;
         let holder = own(verb);
         let bytes = Bytes::from(holder.to_bytes());
         match root.create(&key(next), bytes.clone(), MAX_BYTES).await? {
@@ -196,7 +195,11 @@ async fn sweep(root: &Root, newest: u64) {
     let Ok(names) = root.list_names(LEASE_DIR).await else {
         return;
     };
-    for old in names.iter().filter_map(|n| epoch(n)).filter(|e| *e < newest) {
+    for old in names
+        .iter()
+        .filter_map(|n| epoch(n))
+        .filter(|e| *e < newest)
+    {
         let _ = root.delete(&key(old)).await;
     }
 }
@@ -211,7 +214,10 @@ async fn renew(
     mut ended: oneshot::Receiver<()>,
 ) {
     let mut heard = Instant::now();
-    while tokio::time::timeout(timing.renew, &mut ended).await.is_err() {
+    while tokio::time::timeout(timing.renew, &mut ended)
+        .await
+        .is_err()
+    {
         let taken = newest(&root).await.ok().flatten();
         if let Some((other, by)) = taken.filter(|(other, _)| *other > epoch) {
             stop.request(format!(

@@ -13,7 +13,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::{StreamExt as _, TryStreamExt as _};
 use graph::store::Root;
-use write::Result;
+use write::capture::Capture;
+use write::{Result, gates};
 
 use crate::entry::admit;
 use crate::indexes::declared::declared;
@@ -21,8 +22,8 @@ use crate::indexes::{Pinned, pass, pinned};
 use crate::publish::publish_tables;
 use crate::stop::Stop;
 
-pub use fragments::{Compacted, MEMORY_BYTES, TaskSize};
 use fragments::Memory;
+pub use fragments::{Compacted, MEMORY_BYTES, TaskSize};
 pub use report::{MANIFEST_KEY, OptimizePlan, OptimizeReport, OptimizedTable, PlannedTable};
 use table::{Chain, TablePlan};
 
@@ -66,25 +67,42 @@ pub async fn plan(root: &Root, options: &OptimizeOptions) -> Result<OptimizePlan
     let capture = admit(root, None).await?;
     let all = declared(&capture.ir);
     let tables = pinned(&capture, &all);
-    let planned: Vec<PlannedTable> = futures::stream::iter(&tables)
-        .map(|table| async move { Ok::<_, write::WriteError>(plan_table(root, table).await?.shown()) })
-        .buffered(options.concurrency.max(1))
-        .try_collect()
-        .await?;
+    let planned: Vec<PlannedTable> =
+        futures::stream::iter(&tables)
+            .map(|table| async move {
+                Ok::<_, write::WriteError>(plan_table(root, table).await?.shown())
+            })
+            .buffered(options.concurrency.max(1))
+            .try_collect()
+            .await?;
     Ok(OptimizePlan {
         uri: root.uri().to_string(),
         datasets: planned,
     })
 }
 
-/// Optimize main. One graph commit without an actor, or none when no table needs work. A write that lands between
-/// planning and publish is a read-set conflict: the graph is unchanged and what was staged is named by nothing
-/// (`docs/format/maintenance.md` 2.3).
+/// Optimize main: [`stage`], then [`Staged::publish`].
 pub async fn optimize(root: &Root, options: &OptimizeOptions) -> Result<OptimizeReport> {
+    stage(root, options).await?.publish().await
+}
+
+/// A run whose links are committed and named by nothing yet. It holds the gates of its tables.
+#[derive(Debug)]
+pub struct Staged {
+    root: Root,
+    capture: Capture,
+    chains: Vec<Chain>,
+    stop: Stop,
+    _held: gates::Held,
+}
+
+/// Plan every table and stage the links of those that need work. A failure of one table is that of the run; what was
+/// staged stays unpublished.
+pub async fn stage(root: &Root, options: &OptimizeOptions) -> Result<Staged> {
     let capture = admit(root, None).await?;
     let all = declared(&capture.ir);
     let tables = pinned(&capture, &all);
-    let _held = pass(root, &capture, &tables).await?;
+    let held = pass(root, &capture, &tables).await?;
     let memory = Memory::new(options.memory_bytes);
     let witness = capture.witness()?;
     let planned: Vec<TablePlan> = futures::stream::iter(&tables)
@@ -95,13 +113,8 @@ pub async fn optimize(root: &Root, options: &OptimizeOptions) -> Result<Optimize
     let with_work = planned.iter().filter(|p| p.has_work()).count();
     let staged = AtomicUsize::new(0);
     let guard = || {
-        options.stop.check(|| {
-            format!(
-                "{} of {with_work} tables with work were staged and none is published, the graph is unchanged; run \
-                 the command again",
-                staged.load(Ordering::Relaxed)
-            )
-        })
+        let staged = staged.load(Ordering::Relaxed);
+        options.stop.check(|| how_far(staged, with_work))
     };
     let (guard, memory, witness, staged) = (&guard, &memory, &witness, &staged);
     let chains: Vec<Chain> = futures::stream::iter(tables.iter().zip(&planned))
@@ -115,14 +128,45 @@ pub async fn optimize(root: &Root, options: &OptimizeOptions) -> Result<Optimize
         .buffered(options.concurrency.max(1))
         .try_collect()
         .await?;
-    let updates: Vec<_> = chains.iter().filter_map(|c| c.update.clone()).collect();
-    let mut graph_commit_id = None;
-    if !updates.is_empty() {
-        guard()?;
-        let published = publish_tables(root, &capture, updates, None).await?;
-        graph_commit_id = Some(published.state.head.graph_commit_id);
+    Ok(Staged {
+        root: root.clone(),
+        chains,
+        stop: options.stop.clone(),
+        _held: held,
+        capture,
+    })
+}
+
+impl Staged {
+    /// Publish every staged table in one graph commit without an actor, or none when no table needed work. A write
+    /// that landed since the tables were planned is a read-set conflict: the graph is unchanged and what was staged
+    /// is named by nothing (`docs/format/maintenance.md` 2.3).
+    pub async fn publish(self) -> Result<OptimizeReport> {
+        let updates: Vec<_> = self
+            .chains
+            .iter()
+            .filter_map(|c| c.update.clone())
+            .collect();
+        let mut graph_commit_id = None;
+        if !updates.is_empty() {
+            let staged = updates.len();
+            self.stop.check(|| how_far(staged, staged))?;
+            let published = publish_tables(&self.root, &self.capture, updates, None).await?;
+            graph_commit_id = Some(published.state.head.graph_commit_id);
+        }
+        Ok(OptimizeReport::new(
+            self.root.uri(),
+            self.chains,
+            graph_commit_id,
+        ))
     }
-    Ok(OptimizeReport::new(root.uri(), chains, graph_commit_id))
+}
+
+fn how_far(staged: usize, with_work: usize) -> String {
+    format!(
+        "{staged} of {with_work} tables with work were staged and none is published, the graph is unchanged; run the \
+         command again"
+    )
 }
 
 async fn plan_table(root: &Root, table: &Pinned<'_>) -> Result<TablePlan> {

@@ -111,7 +111,10 @@ impl OptimizeReport {
             let what = match (&row.skipped, row.committed) {
                 (Some(reason), _) => format!("skipped ({reason})"),
                 (None, true) => {
-                    format!("frags {} → {} ✓", row.fragments_removed, row.fragments_added)
+                    format!(
+                        "frags {} → {} ✓",
+                        row.fragments_removed, row.fragments_added
+                    )
                 }
                 (None, false) => "no-op".to_string(),
             };

@@ -1,0 +1,11 @@
+//! The behaviours of `docs/format/maintenance.md` 8 at library level, on real Lance datasets. Each test names the
+//! numbers of its behaviours.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod bed;
+mod indexes;
+mod lease;
+mod optimize;
+mod optimize_faults;
+mod repair;
