@@ -8,7 +8,7 @@ use clap::{Args, Parser, Subcommand};
     name = "omnigraph",
     version,
     disable_help_subcommand = true,
-    after_help = "Not built yet: optimize, repair, cleanup, recover, branch merge.\n\
+    after_help = "Not built yet: cleanup, recover, branch merge.\n\
                   Exit codes: 0 success, 1 refused or failed, 2 usage."
 )]
 pub struct Cli {
@@ -58,6 +58,22 @@ pub enum Command {
     /// --deep it also opens every table version that history names and reads all table data once. Exit code 1
     /// when anything is found.
     Verify(VerifyArgs),
+    /// Compact the tables of main and bring their indexes up to date. Deletes nothing.
+    ///
+    /// All tables go into one graph commit; when nothing is to do there is none. Run it with --check to see the plan. A
+    /// write that lands meanwhile makes it fail with the graph unchanged: run it again. It can be killed at any
+    /// moment; what it had staged is removed by cleanup.
+    Optimize(OptimizeArgs),
+    /// Build the indexes that the schema declares and the tables of a branch lack.
+    BuildIndexes(IndexArgs),
+    /// Rebuild every full-text index of a branch with the default English analyzer.
+    ///
+    /// Full-text indexes are not brought up to date by optimize: it names those that lag.
+    RebuildFullTextIndexes(IndexArgs),
+    /// Report table versions that no write of the graph made, and what they are. Changes nothing.
+    ///
+    /// They harm no reader and no writer and are kept; only an export and a load into a new graph leaves them behind.
+    Repair(RepairArgs),
     /// Commits of a graph.
     #[command(subcommand)]
     Commit(CommitCommand),
@@ -266,6 +282,48 @@ pub struct VerifyArgs {
     #[arg(long)]
     pub deep: bool,
     /// Print the report as one JSON document.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `optimize`.
+#[derive(Debug, Args)]
+pub struct OptimizeArgs {
+    /// Root of the graph: a folder, or s3://, gs://, az://.
+    pub uri: Option<String>,
+    /// Only read: print fragments, bytes to rewrite and indexes to build.
+    #[arg(long)]
+    pub check: bool,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `build-indexes` and `rebuild-full-text-indexes`.
+#[derive(Debug, Args)]
+pub struct IndexArgs {
+    /// Root of the graph: a folder, or s3://, gs://, az://.
+    pub uri: Option<String>,
+    /// Branch whose tables get the indexes.
+    #[arg(long, value_name = "BRANCH", default_value = "main")]
+    pub branch: String,
+    /// Author of the commit.
+    #[arg(long = "as", value_name = "ACTOR")]
+    pub actor: Option<String>,
+    /// Only read: print the indexes to build.
+    #[arg(long)]
+    pub check: bool,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `repair`.
+#[derive(Debug, Args)]
+pub struct RepairArgs {
+    /// Root of the graph: a folder, or s3://, gs://, az://.
+    pub uri: Option<String>,
+    /// Print one JSON document.
     #[arg(long)]
     pub json: bool,
 }

@@ -4,6 +4,7 @@
 mod args;
 mod commands;
 mod consent;
+mod lease;
 mod output;
 mod progress;
 mod target;
@@ -55,6 +56,12 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Upgrade(args) => commands::upgrade::run(&args, store, cli.quiet).await,
         Command::Snapshot(args) => commands::snapshot::run(&args, store).await,
         Command::Verify(args) => commands::verify::run(&args, store, cli.quiet).await,
+        Command::Optimize(args) => commands::optimize::run(&args, store, cli.quiet).await,
+        Command::BuildIndexes(args) => commands::indexes::build(&args, store, cli.quiet).await,
+        Command::RebuildFullTextIndexes(args) => {
+            commands::indexes::rebuild(&args, store, cli.quiet).await
+        }
+        Command::Repair(args) => commands::repair::run(&args, store, cli.quiet).await,
         Command::Commit(CommitCommand::List(args)) => {
             commands::commit_list::run(&args, store).await
         }

@@ -7,6 +7,7 @@ pub mod build;
 pub mod declared;
 mod full_text;
 pub mod held;
+mod human;
 mod missing;
 pub mod needs;
 mod report;

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use chrono::Utc;
+use graph::manifest::scan::open_branch;
 use graph::store::{Created, Root};
 use graph::{Error, Result};
 use tokio::sync::oneshot;
@@ -78,12 +79,14 @@ impl Renewal {
     }
 }
 
-/// Take the lease of `root` for `verb`. A live holder is [`Error::Refused`] and named. One that is stale is taken over.
+/// Take the lease of `root` for `verb`. A root that is no graph of stamp 14 is refused before anything is written to
+/// it. A live holder is [`Error::Refused`] and named; one that is stale is taken over.
 pub async fn hold(root: &Root, verb: &str) -> Result<Lease> {
+    open_branch(root, None).await?;
     hold_with(root, verb, Timing::default()).await
 }
 
-/// [`hold`] with other times.
+/// [`hold`] with other times, of any root.
 pub async fn hold_with(root: &Root, verb: &str, timing: Timing) -> Result<Lease> {
     for _ in 0..TRIES {
         let newest = newest(root).await?;

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use futures::{StreamExt as _, TryStreamExt as _};
-use graph::model::TableRow;
 use graph::store::{Root, guarded};
 use graph::{Error, Result};
 use lance::Dataset;
@@ -29,23 +28,27 @@ pub struct ForeignVersion {
     pub error: Option<String>,
 }
 
-/// Look into the versions `last + 1 ..= head` of a table's root lineage, ascending; of more than [`MOST_VERSIONS`]
+/// Look into the versions `last + 1 ..= head` of a table's folder and native branch, ascending; of more than [`MOST_VERSIONS`]
 /// the newest. A version that cannot be read is one with an `error`.
 pub async fn foreign(
     root: &Root,
-    table: &TableRow,
+    place: &(String, Option<String>),
     last: u64,
     head: u64,
 ) -> Result<Vec<ForeignVersion>> {
     let first = (last + 1).max(head.saturating_sub(MOST_VERSIONS - 1));
     futures::stream::iter(first..=head)
-        .map(|version| one(root, table, version))
+        .map(|version| one(root, place, version))
         .buffered(CONCURRENT_READS)
         .try_collect()
         .await
 }
 
-async fn one(root: &Root, table: &TableRow, version: u64) -> Result<ForeignVersion> {
+async fn one(
+    root: &Root,
+    (path, branch): &(String, Option<String>),
+    version: u64,
+) -> Result<ForeignVersion> {
     let mut found = ForeignVersion {
         version,
         operation: None,
@@ -54,7 +57,7 @@ async fn one(root: &Root, table: &TableRow, version: u64) -> Result<ForeignVersi
         error: None,
     };
     let dataset = match root
-        .open_dataset(&table.table_path, None, Some(version))
+        .open_dataset(path, branch.as_deref(), Some(version))
         .await
     {
         Ok(dataset) => dataset,

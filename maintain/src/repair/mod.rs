@@ -9,6 +9,7 @@ mod report;
 
 use graph::Error;
 use graph::store::Root;
+use graph::table::table_location;
 use write::Result;
 
 pub use classify::{Classification, Drift, above_pin, drift};
@@ -35,8 +36,9 @@ pub async fn repair(root: &Root) -> Result<RepairReport> {
 
 async fn diagnose(root: &Root, table: &Pinned<'_>) -> Result<RepairedTable> {
     let key = &table.row.table_key;
-    let path = &table.row.table_path;
-    let versions = root.linear_versions(path, None).await?;
+    // The last linear version of a pin counts in the lineage the pin is on; a merge can leave main's pin on a fork.
+    let (path, branch) = table_location(table.row, table.pin);
+    let versions = root.linear_versions(&path, branch.as_deref()).await?;
     let head = *versions.last().ok_or_else(|| {
         Error::internal(format!(
             "{key}: {path} has no linear version at all, expected at least its creation; nothing was changed. Look \
@@ -45,6 +47,7 @@ async fn diagnose(root: &Root, table: &Pinned<'_>) -> Result<RepairedTable> {
     })?;
     let published = table.pin.table_version;
     let found = drift(key, published, &table.pin.metadata, head)?;
+    let place = (path, branch);
     let mut row = RepairedTable::clean(key, published, head);
     match found {
         Drift::None => {}
@@ -56,10 +59,10 @@ async fn diagnose(root: &Root, table: &Pinned<'_>) -> Result<RepairedTable> {
                 head - last,
                 if head - last == 1 { "" } else { "s" },
             )];
-            row.foreign_versions = foreign(root, table.row, last, head).await?;
+            row.foreign_versions = foreign(root, &place, last, head).await?;
         }
         Drift::AbovePin(pin) => {
-            let all = foreign(root, table.row, pin, head).await?;
+            let all = foreign(root, &place, pin, head).await?;
             // Versions that were not looked into could be anything.
             let unseen = (head - pin > MOST_VERSIONS).then_some(None);
             let seen = all.iter().map(|v| v.operation.as_deref());

@@ -52,7 +52,8 @@ async fn leave(root: &Root, epoch: u64, ago: chrono::Duration) {
 #[test]
 fn a_second_run_is_refused_and_told_who_holds() {
     run(|| async {
-        let (_folder, root) = root().await;
+        let bed = Bed::empty("node A { n: I64 }\n").await;
+        let root = bed.root().await;
         let lease = hold(&root, "optimize").await.unwrap();
         let error = hold(&root, "cleanup").await.unwrap_err().to_string();
         let process = format!("optimize (process {} on host ", std::process::id());
@@ -168,7 +169,20 @@ fn bytes_that_are_no_lease_refuse_and_name_the_object() {
         root.overwrite(&temporary, bytes::Bytes::from_static(b""))
             .await
             .unwrap();
-        let error = hold(&root, "optimize").await.unwrap_err().to_string();
+        let error = hold_with(&root, "optimize", quick())
+            .await
+            .unwrap_err()
+            .to_string();
         assert!(error.starts_with(&key), "{error}");
+    });
+}
+
+#[test]
+fn a_folder_that_is_no_graph_stays_untouched() {
+    run(|| async {
+        let (folder, root) = root().await;
+        assert!(hold(&root, "optimize").await.is_err());
+        let files = fixtures::tree::tree_digest(folder.path()).unwrap();
+        assert!(files.is_empty(), "{files:?}");
     });
 }

@@ -9,3 +9,4 @@ mod lease;
 mod optimize;
 mod optimize_faults;
 mod repair;
+mod samples;
