@@ -15,9 +15,21 @@ pub async fn under_lease<T>(
     verb: &'static str,
     work: impl AsyncFnOnce(Stop) -> write::Result<T>,
 ) -> anyhow::Result<T> {
+    // Before the lease: a signal that comes while it is taken must not leave it behind.
+    let mut signals = Signals::new()?;
     let lease = hold(root, verb).await?;
     let stop = lease.stop().clone();
-    let listening = listen(stop.clone())?;
+    let asked = stop.clone();
+    let listening = tokio::spawn(async move {
+        loop {
+            let name = signals.next().await;
+            if asked.requested().is_some() {
+                output::note("error: asked to stop a second time, ending at once");
+                std::process::exit(1);
+            }
+            asked.request(format!("{name} was received"));
+        }
+    });
     let done = work(stop).await;
     listening.abort();
     if let Err(e) = lease.release().await {
@@ -29,32 +41,44 @@ pub async fn under_lease<T>(
 }
 
 #[cfg(unix)]
-fn listen(stop: Stop) -> anyhow::Result<tokio::task::JoinHandle<()>> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    Ok(tokio::spawn(async move {
-        loop {
-            let name = tokio::select! {
-                _ = terminate.recv() => "SIGTERM",
-                _ = interrupt.recv() => "SIGINT",
-            };
-            if stop.requested().is_some() {
-                output::note("error: a second signal was received, ending at once");
-                std::process::exit(1);
-            }
-            stop.request(format!("{name} was received"));
+struct Signals {
+    terminate: tokio::signal::unix::Signal,
+    interrupt: tokio::signal::unix::Signal,
+}
+
+#[cfg(unix)]
+impl Signals {
+    fn new() -> std::io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    async fn next(&mut self) -> &'static str {
+        tokio::select! {
+            _ = self.terminate.recv() => "SIGTERM",
+            _ = self.interrupt.recv() => "SIGINT",
         }
-    }))
+    }
 }
 
 #[cfg(not(unix))]
-fn listen(stop: Stop) -> anyhow::Result<tokio::task::JoinHandle<()>> {
-    Ok(tokio::spawn(async move {
-        if tokio::signal::ctrl_c().await.is_ok() {
-            stop.request("an interrupt was received");
+struct Signals;
+
+#[cfg(not(unix))]
+impl Signals {
+    fn new() -> std::io::Result<Self> {
+        Ok(Self)
+    }
+
+    async fn next(&mut self) -> &'static str {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
         }
-    }))
+        "an interrupt"
+    }
 }
 
 /// The echo of the target, before storage is opened.
