@@ -159,17 +159,21 @@ fn refused(holder: &Holder, timing: Timing) -> Error {
 
 /// The highest epoch and its holder.
 async fn newest(root: &Root) -> Result<Option<(u64, Holder)>> {
-    let names = root.list_names(LEASE_DIR).await?;
-    let Some(last) = names.iter().filter_map(|n| epoch(n)).max() else {
-        return Ok(None);
-    };
-    let key = key(last);
-    match root.get(&key, MAX_BYTES).await? {
-        Some(bytes) => Ok(Some((last, Holder::parse(&key, &bytes)?))),
-        None => Err(Error::Conflict(format!(
-            "{key} was removed while it was read; run the command again"
-        ))),
+    for _ in 0..TRIES {
+        let names = root.list_names(LEASE_DIR).await?;
+        let Some(last) = names.iter().filter_map(|n| epoch(n)).max() else {
+            return Ok(None);
+        };
+        let key = key(last);
+        // Gone since the listing: a higher epoch exists, whose holder swept this one.
+        if let Some(bytes) = root.get(&key, MAX_BYTES).await? {
+            return Ok(Some((last, Holder::parse(&key, &bytes)?)));
+        }
     }
+    Err(Error::Conflict(format!(
+        "the objects of {LEASE_DIR} were replaced {TRIES} times while they were read; nothing was changed, run the \
+         command again"
+    )))
 }
 
 async fn begin(root: &Root, epoch: u64, holder: Holder, timing: Timing) -> Lease {

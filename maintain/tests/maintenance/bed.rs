@@ -95,6 +95,14 @@ impl Bed {
         open(&self.path()).await
     }
 
+    /// Overwrite with references to objects outside of the graph.
+    pub async fn overwrite_external(&self, records: &str) {
+        let root = self.root().await;
+        load_with(&root, None, Mode::Overwrite, records, true)
+            .await
+            .unwrap();
+    }
+
     pub async fn append(&self, records: &str) {
         self.load(None, Mode::Append, records).await;
     }
@@ -222,6 +230,16 @@ pub async fn load_into(
     mode: Mode,
     records: &str,
 ) -> write::Result<()> {
+    load_with(root, branch, mode, records, false).await
+}
+
+async fn load_with(
+    root: &Root,
+    branch: Option<&str>,
+    mode: Mode,
+    records: &str,
+    external_blobs: bool,
+) -> write::Result<()> {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("records.jsonl");
     std::fs::write(&file, records).unwrap();
@@ -230,7 +248,7 @@ pub async fn load_into(
         mode,
         actor: None,
         budget: graph::model::measure::HISTORY_RELEASE_BYTES,
-        external_blobs: false,
+        external_blobs,
         on_rows: Arc::new(|_| {}),
     };
     load(root, &Input::File(file), &options).await.map(drop)
