@@ -379,6 +379,26 @@ fn a_leftover_sidecar_is_refused_before_anything_is_read_further() {
 }
 
 #[test]
+fn a_schema_apply_in_progress_is_refused() {
+    run(|| async {
+        let bed = Bed::of(1, 2).await;
+        let root = bed.root().await;
+        let side = write::branches::create(&root, "side", None).await.unwrap();
+        let refs = bed.path().join("__manifest/_refs/branches");
+        let lock = "__schema_apply_lock__";
+        std::fs::copy(
+            refs.join(format!("{}.json", side.native)),
+            refs.join(format!("{lock}.json")),
+        )
+        .unwrap();
+        let refused =
+            |error: write::WriteError| error.to_string().contains("a schema apply is in progress");
+        assert!(refused(optimize(&root, &options()).await.unwrap_err()));
+        assert!(refused(maintain::repair::repair(&root).await.unwrap_err()));
+    });
+}
+
+#[test]
 fn a_check_changes_no_byte() {
     run(|| async {
         let bed = Bed::of(2, 3).await;

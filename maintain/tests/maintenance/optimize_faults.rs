@@ -4,6 +4,7 @@
 use fixtures::fault_store::{Effect, Fault, FaultStore, seen_uri};
 use graph::store::{Root, RootOptions};
 use graph::view::At;
+use maintain::indexes::{IndexOptions, build_missing};
 use maintain::optimize::{OptimizeOptions, OptimizeReport, optimize};
 
 use crate::bed::*;
@@ -26,8 +27,22 @@ async fn run_with(bed: &Bed, fault: Option<Fault>) -> (write::Result<OptimizeRep
     (optimize(&root, &options).await, faults)
 }
 
+/// A graph whose places need every link: fragments to compact, indexes that lag, a vector index to build.
+async fn three_links() -> Bed {
+    let bed = Bed::empty(SCHEMA).await;
+    bed.append("{\"type\":\"Place\",\"data\":{\"code\":\"first\",\"kind\":\"b\"}}\n")
+        .await;
+    build_missing(&bed.root().await, &IndexOptions::default())
+        .await
+        .unwrap();
+    bed.append(&records(0, 3)).await;
+    bed.append(&records(3, 6)).await;
+    bed
+}
+
 async fn every_mutation(effect: Effect) {
-    let bed = Bed::of(2, 3).await;
+    let bed = three_links().await;
+    let links_from = bed.shape().await["node:Place"].version;
     let (export, commits) = (bed.export(&At::Head).await, bed.state().await);
     let ids = bed.row_ids("node:Place").await;
     let whole = bed.copy();
@@ -35,6 +50,8 @@ async fn every_mutation(effect: Effect) {
     done.unwrap();
     let (expected, count) = (whole.shape().await, faults.counts().mutations());
     assert!(count > 20, "{count}");
+    assert_eq!(expected["node:Place"].version, links_from + 3);
+    assert!(expected["node:Place"].indexes.contains_key("at_idx"));
     for n in 1..=count {
         let bed = bed.copy();
         let (result, faults) = run_with(&bed, Some(Fault::mutation(n, effect))).await;
@@ -62,6 +79,11 @@ async fn every_mutation(effect: Effect) {
             bed.is_sound().await;
         }
     }
+}
+
+#[test]
+fn every_effect_without_an_answer() {
+    run(|| every_mutation(Effect::LoseAnswer));
 }
 
 #[test]
