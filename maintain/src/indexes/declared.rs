@@ -165,7 +165,7 @@ mod tests {
     fn only_single_members_count() {
         let ir = ir(
             "node Place {\n  code: String @key\n  kind: enum(a, b) @index\n  size: I64?\n  note: String?\n  \
-             at: Vector(4)? @index\n  tags: [String]? @index\n  @index(size, note)\n}\n\
+             at: Vector(4)? @index\n  tags: [String]?\n  plain: I64?\n  @index(size)\n  @index(plain, note)\n}\n\
              edge Near: Place -> Place {\n  since: Date? @index\n}\n",
         );
         let all = declared(&ir);
@@ -177,7 +177,13 @@ mod tests {
         };
         assert_eq!(
             names("node:Place"),
-            ["__id Btree", "at Vector", "code FullText", "kind Btree"]
+            [
+                "__id Btree",
+                "at Vector",
+                "code FullText",
+                "kind Btree",
+                "size Btree"
+            ]
         );
         assert_eq!(
             names("edge:Near"),

@@ -8,5 +8,7 @@ mod indexes;
 mod lease;
 mod optimize;
 mod optimize_faults;
+mod optimize_values;
 mod repair;
 mod samples;
+mod vectors;
