@@ -50,7 +50,9 @@ fn nodes(types: &Types, data: &[&str]) -> RecordBatch {
 #[test]
 fn rows_conflict_when_every_member_is_equal() {
     let types = types(SOURCE, Vintage::Current);
-    let cases: [(&[&str], &[&str], &[Option<usize>]); 6] = [
+    // Members, rows, and for each row the first one it conflicts with.
+    type Case<'a> = (&'a [&'a str], &'a [&'a str], &'a [Option<usize>]);
+    let cases: [Case<'_>; 6] = [
         (
             &["a"],
             &[r#""a":"x""#, r#""a":"y""#, r#""a":"x""#, "", r#""a":"""#],
