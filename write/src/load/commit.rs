@@ -45,8 +45,11 @@ pub(super) async fn commit(
     let paths: Vec<&str> = rows.iter().map(|row| row.table_path.as_str()).collect();
     let _held = gates::pass(root, capture.branch.as_deref(), &paths).await;
     let witness = capture.witness()?;
-    let updates: Vec<Update> = futures::stream::iter(&staged)
+    let commits: Vec<_> = staged
+        .iter()
         .map(|table| commit_table(root, capture, table, &witness))
+        .collect();
+    let updates: Vec<Update> = futures::stream::iter(commits)
         .buffered(CONCURRENT_COMMITS)
         .try_collect()
         .await?;

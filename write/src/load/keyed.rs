@@ -91,14 +91,21 @@ async fn attempt(
     tables: &[TableRows],
     options: &LoadOptions,
 ) -> Result<Loaded> {
-    let held: Vec<Held> = futures::stream::iter(tables)
+    let checks: Vec<_> = tables
+        .iter()
         .map(|rows| check_table(root, capture, types, rows, options.mode))
+        .collect();
+    let held: Vec<Held> = futures::stream::iter(checks)
         .buffered(CONCURRENT_TABLES)
         .try_collect()
         .await?;
     check_references(root, capture, types, tables).await?;
-    let staged: Vec<StagedTable> = futures::stream::iter(tables.iter().zip(&held))
+    let stagings: Vec<_> = tables
+        .iter()
+        .zip(&held)
         .map(|(rows, held)| stage(root, capture, types, rows, held))
+        .collect();
+    let staged: Vec<StagedTable> = futures::stream::iter(stagings)
         .buffered(CONCURRENT_TABLES)
         .try_collect()
         .await?;
@@ -128,7 +135,12 @@ async fn check_table(
     mode: Mode,
 ) -> Result<Held> {
     let table = &types.tables()[rows.table];
-    let coming: HashSet<&str> = rows.ids.iter().map(String::as_str).collect();
+    let coming: HashSet<&str> = rows
+        .ids
+        .iter()
+        .zip(&rows.may_exist)
+        .filter_map(|(id, may_exist)| may_exist.then_some(id.as_str()))
+        .collect();
     let unique: Vec<HashMap<String, usize>> = table
         .unique
         .iter()
