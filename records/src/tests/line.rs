@@ -118,6 +118,23 @@ fn columns_are_matched_by_name_in_either_vintage() {
 }
 
 #[test]
+fn the_id_column_of_the_own_vintage_goes_first() {
+    let types = types("node N { s: String? }", Vintage::Current);
+    let table = &types.tables()[0];
+    let field = |at: usize, name: &str| table.schema.field(at).clone().with_name(name);
+    let schema = Schema::new(vec![field(0, "id"), field(0, "__id"), field(1, "s")]);
+    let columns: Vec<arrow_array::ArrayRef> = ["stray", "own", "a"]
+        .map(|text| Arc::new(StringArray::from(vec![text])) as _)
+        .to_vec();
+    let batch = RecordBatch::try_new(Arc::new(schema), columns).unwrap();
+    let mut out = Vec::new();
+    let writer = LineWriter::new(&types, table);
+    writer.line(&batch, 0, &[], &mut out).unwrap();
+    let line = "{\"type\":\"N\",\"id\":\"own\",\"data\":{\"s\":\"a\"}}\n";
+    assert_eq!(String::from_utf8(out).unwrap(), line);
+}
+
+#[test]
 fn a_property_called_id_is_not_the_id() {
     let types = types("node N { id: String? }", Vintage::Current);
     let input = r#"{"type":"N","id":"x","data":{"id":"y"}}"#;
