@@ -18,17 +18,17 @@ fn a_branch_starts_as_its_source_and_goes_its_own_way() {
         let fork = graph.state(Some("dev")).await;
         assert_eq!(fork.head.graph_commit_id, created.head);
         assert_eq!(fork.exact_head(), None);
-        graph.load_branch("dev", Mode::Append, &people(&["b"])).await;
+        graph
+            .load_branch("dev", Mode::Append, &people(&["b"]))
+            .await;
         graph.load(Mode::Append, &people(&["c"])).await;
         let deep = create(&graph.root, "deep", Some("dev")).await.unwrap();
         assert_eq!(deep.parent.as_deref(), Some(created.native.as_str()));
-        graph.load_branch("deep", Mode::Merge, &people(&["d"])).await;
+        graph
+            .load_branch("deep", Mode::Merge, &people(&["d"]))
+            .await;
         let has = |text: &str, code: &str| text.contains(&format!("\"id\":\"{code}\""));
-        for (branch, expected) in [
-            (None, "ac"),
-            (Some("dev"), "ab"),
-            (Some("deep"), "abd"),
-        ] {
+        for (branch, expected) in [(None, "ac"), (Some("dev"), "ab"), (Some("deep"), "abd")] {
             let shown = graph.export(branch, &At::Head).await;
             let found: String = ["a", "b", "c", "d"]
                 .into_iter()
@@ -47,7 +47,8 @@ fn a_branch_starts_as_its_source_and_goes_its_own_way() {
             [("main", true), ("deep", true), ("dev", true)].map(|(n, p)| (n.to_string(), p))
         );
         graph.verify().await;
-    });
+    })
+    .unwrap();
 }
 
 #[test]
@@ -63,14 +64,21 @@ fn names_that_overlap_are_refused() {
             ("a b", "not allowed"),
             ("x.01ARZ3NDEKTSV4RRFFQ69G5FAV", "ULID"),
         ] {
-            let text = create(&graph.root, name, None).await.unwrap_err().to_string();
+            let text = create(&graph.root, name, None)
+                .await
+                .unwrap_err()
+                .to_string();
             assert!(text.contains(told), "{name}: {text}");
         }
-        let text = create(&graph.root, "b", Some("gone")).await.unwrap_err().to_string();
+        let text = create(&graph.root, "b", Some("gone"))
+            .await
+            .unwrap_err()
+            .to_string();
         assert!(text.contains("no branch 'gone'"), "{text}");
         create(&graph.root, "team/b", None).await.unwrap();
         graph.verify().await;
-    });
+    })
+    .unwrap();
 }
 
 #[test]
@@ -81,7 +89,9 @@ fn what_a_deleted_branch_held_stays_readable_and_its_name_is_free() {
         let first = create(&graph.root, "dev", None).await.unwrap();
         let mut ids = Vec::new();
         for code in ["b", "c", "d"] {
-            let loaded = graph.load_branch("dev", Mode::Append, &people(&[code])).await;
+            let loaded = graph
+                .load_branch("dev", Mode::Append, &people(&[code]))
+                .await;
             ids.push(loaded.graph_commit_id.unwrap());
         }
         let shown = graph.export(Some("dev"), &At::Head).await;
@@ -93,7 +103,9 @@ fn what_a_deleted_branch_held_stays_readable_and_its_name_is_free() {
         assert!(again.to_string().contains("no branch 'dev'"), "{again}");
         let second = create(&graph.root, "dev", None).await.unwrap();
         assert_ne!(second.native, first.native);
-        graph.load_branch("dev", Mode::Append, &people(&["z"])).await;
+        graph
+            .load_branch("dev", Mode::Append, &people(&["z"]))
+            .await;
         for id in &ids {
             let at = At::Commit(id.clone());
             let found = snapshot(&graph.root, None, &at).await.unwrap();
@@ -102,7 +114,8 @@ fn what_a_deleted_branch_held_stays_readable_and_its_name_is_free() {
         let last = At::Commit(ids.last().unwrap().clone());
         assert_eq!(graph.export(None, &last).await, shown);
         graph.verify().await;
-    });
+    })
+    .unwrap();
 }
 
 #[test]
@@ -113,14 +126,18 @@ fn main_and_tagged_branches_stay() {
         let dev = create(&graph.root, "dev", None).await.unwrap();
         let tag = graph.path().join("__manifest/_refs/tags/v1.json");
         std::fs::create_dir_all(tag.parent().unwrap()).unwrap();
-        let json = format!("{{\"branch\":\"{}\",\"version\":1,\"manifestSize\":1}}", dev.native);
+        let json = format!(
+            "{{\"branch\":\"{}\",\"version\":1,\"manifestSize\":1}}",
+            dev.native
+        );
         std::fs::write(&tag, json).unwrap();
         let text = delete(&graph.root, "dev").await.unwrap_err().to_string();
         assert!(text.contains("v1"), "{text}");
         assert!(graph.state(Some("dev")).await.version == 1);
         std::fs::remove_file(tag).unwrap();
         delete(&graph.root, "dev").await.unwrap();
-    });
+    })
+    .unwrap();
 }
 
 #[test]
@@ -128,9 +145,14 @@ fn a_deletion_that_stopped_after_its_mark_is_finished() {
     on_deep_stack(|| async {
         let graph = Graph::new().await;
         let dev = create(&graph.root, "dev", None).await.unwrap();
-        graph.load_branch("dev", Mode::Append, &people(&["a"])).await;
+        graph
+            .load_branch("dev", Mode::Append, &people(&["a"]))
+            .await;
         let key = graph.path().join(refs::ref_key(&dev.native));
-        let mut contents = refs::read_ref(&graph.root, &dev.native).await.unwrap().unwrap();
+        let mut contents = refs::read_ref(&graph.root, &dev.native)
+            .await
+            .unwrap()
+            .unwrap();
         let identifier = serde_json::to_string(&contents.identifier).unwrap();
         contents.metadata.insert(
             RETIRED_KEY.into(),
@@ -146,7 +168,8 @@ fn a_deletion_that_stopped_after_its_mark_is_finished() {
         assert!(!key.exists());
         assert!(graph.path().join(refs::archive_key(&dev.native)).exists());
         assert!(finish_retirements(&graph.root).await.unwrap().is_empty());
-    });
+    })
+    .unwrap();
 }
 
 #[test]
@@ -168,7 +191,8 @@ fn two_creators_of_one_name_leave_at_most_one_branch() {
             assert_eq!(u8::from(a.is_ok()) + u8::from(b.is_ok()), 1, "{a:?} {b:?}");
             assert!(graph.state(Some(&name)).await.version == 1);
         }
-    });
+    })
+    .unwrap();
 }
 
 #[test]
@@ -200,5 +224,6 @@ fn lineages_of_branches_join_at_the_fork() {
         assert_eq!(main[6..], dev[6..]);
         assert!(main[..6].iter().all(|id| !dev.contains(id)));
         graph.verify().await;
-    });
+    })
+    .unwrap();
 }

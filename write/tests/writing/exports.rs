@@ -62,7 +62,8 @@ fn every_type_comes_back_byte_for_byte() {
         let shown = again.shown().await;
         assert!(shown.contains(&large) && shown.contains("after") && shown.contains("AAECAwQ="));
         again.verify().await;
-    });
+    })
+    .unwrap();
 }
 
 #[test]
@@ -71,7 +72,11 @@ fn an_older_state_is_printed_as_it_was() {
         let graph = Graph::new().await;
         let mut shown = vec![graph.shown().await];
         let mut ids = vec![graph.state(None).await.head.graph_commit_id];
-        for text in [people(&["a"]), people(&["b"]) + &cities(&["x"]), people(&["a"])] {
+        for text in [
+            people(&["a"]),
+            people(&["b"]) + &cities(&["x"]),
+            people(&["a"]),
+        ] {
             let loaded = graph.load(Mode::Merge, &text).await;
             ids.push(loaded.graph_commit_id.unwrap());
             shown.push(graph.shown().await);
@@ -81,7 +86,8 @@ fn an_older_state_is_printed_as_it_was() {
             assert_eq!(graph.export(None, &number).await, *text);
             assert_eq!(graph.export(None, &At::Commit(id.clone())).await, *text);
         }
-    });
+    })
+    .unwrap();
 }
 
 #[test]
@@ -104,5 +110,6 @@ fn rows_are_in_the_order_of_their_bytes() {
             .map(|id| format!("{{\"type\":\"N\",\"id\":\"{id}\",\"data\":{{}}}}\n"))
             .collect();
         assert!(graph.shown().await == expected);
-    });
+    })
+    .unwrap();
 }

@@ -4,6 +4,7 @@ use fixtures::fault_store::{Effect, Fault, FaultStore, On, seen_uri};
 use fixtures::template::Template;
 use graph::store::{Root, RootOptions};
 use graph::view::commit_list;
+use verify::{Code, VerifyOptions};
 use write::branches::{create, delete};
 use write::load::{LoadOptions, Mode};
 
@@ -16,7 +17,6 @@ async fn seen(path: &std::path::Path, faults: &FaultStore) -> Root {
     Root::open(&seen_uri(path), options).await.unwrap()
 }
 
-/// Walk `work` with every effect at every mutation; `step` thins the walk.
 fn text() -> String {
     lives(&[("e9", "b", "x")]) + &people(&["b"]) + &cities(&["y"])
 }
@@ -62,7 +62,12 @@ fn a_load_is_whole_or_absent_wherever_it_stops() {
             let new = export(&open(&path).await, None, &graph::view::At::Head).await;
             assert!(mutations > 10, "{mutations}");
             for at in 1..=mutations {
-                for effect in [Effect::Fail, Effect::LoseAnswer, Effect::StopBefore, Effect::StopAfter] {
+                for effect in [
+                    Effect::Fail,
+                    Effect::LoseAnswer,
+                    Effect::StopBefore,
+                    Effect::StopAfter,
+                ] {
                     let folder = tempfile::tempdir().unwrap();
                     let path = folder.path().join("g");
                     template.lay_out(&path).unwrap();
@@ -82,9 +87,16 @@ fn a_load_is_whole_or_absent_wherever_it_stops() {
                         assert_eq!(shown, new, "{case}");
                     }
                     // What is left does not stand in the way of anything.
-                    let again = load_into(&healthy, &text, &LoadOptions { budget: 1_024, ..options(mode) })
-                        .await
-                        .unwrap();
+                    let again = load_into(
+                        &healthy,
+                        &text,
+                        &LoadOptions {
+                            budget: 1_024,
+                            ..options(mode)
+                        },
+                    )
+                    .await
+                    .unwrap();
                     assert!(again.graph_commit_id.is_some());
                     let shown = export(&healthy, None, &graph::view::At::Head).await;
                     assert_eq!(shown, new, "{case}");
@@ -96,7 +108,8 @@ fn a_load_is_whole_or_absent_wherever_it_stops() {
                 }
             }
         }
-    });
+    })
+    .unwrap();
 }
 
 #[test]
@@ -104,13 +117,20 @@ fn a_branch_is_there_or_not_wherever_its_creation_or_deletion_stops() {
     on_deep_stack(|| async {
         let (graph, _) = before().await;
         create(&graph.root, "old", None).await.unwrap();
-        graph.load_branch("old", Mode::Append, &people(&["z"])).await;
+        graph
+            .load_branch("old", Mode::Append, &people(&["z"]))
+            .await;
         let head = graph.state(Some("old")).await.head.graph_commit_id;
         let template = Template::of(&graph.path()).unwrap();
         // A fixed length, since a graph with branches holds its own path.
         let length = graph.path().as_os_str().len();
         for what in ["create", "delete"] {
-            for effect in [Effect::Fail, Effect::LoseAnswer, Effect::StopBefore, Effect::StopAfter] {
+            for effect in [
+                Effect::Fail,
+                Effect::LoseAnswer,
+                Effect::StopBefore,
+                Effect::StopAfter,
+            ] {
                 for at in 1.. {
                     let folder = tempfile::tempdir().unwrap();
                     let path = folder.path().join("g");
@@ -124,7 +144,10 @@ fn a_branch_is_there_or_not_wherever_its_creation_or_deletion_stops() {
                         effect,
                     });
                     let failed = match what {
-                        "create" => create(&root, "new", None).await.err().map(|e| e.to_string()),
+                        "create" => create(&root, "new", None)
+                            .await
+                            .err()
+                            .map(|e| e.to_string()),
                         _ => delete(&root, "old").await.err().map(|e| e.to_string()),
                     };
                     if faults.injected() == 0 {
@@ -136,30 +159,49 @@ fn a_branch_is_there_or_not_wherever_its_creation_or_deletion_stops() {
                     let healthy = open(&path).await;
                     match what {
                         "create" => {
-                            let exists = graph::refs::resolve_branch(&healthy, Some("new")).await.is_ok();
+                            let exists = graph::refs::resolve_branch(&healthy, Some("new"))
+                                .await
+                                .is_ok();
                             assert!(failed.is_some() || exists, "{case}");
                             if !exists {
                                 create(&healthy, "new", None).await.unwrap();
                             }
                             let text = people(&["n"]);
-                            let options = LoadOptions { branch: Some("new".into()), ..options(Mode::Append) };
+                            let options = LoadOptions {
+                                branch: Some("new".into()),
+                                ..options(Mode::Append)
+                            };
                             load_into(&healthy, &text, &options).await.unwrap();
                         }
                         _ => {
-                            let exists = graph::refs::resolve_branch(&healthy, Some("old")).await.is_ok();
+                            let exists = graph::refs::resolve_branch(&healthy, Some("old"))
+                                .await
+                                .is_ok();
                             assert!(failed.is_some() || !exists, "{case}");
                             // Gone for good after one more call, whatever the first one did.
                             let again = delete(&healthy, "old").await;
                             assert!(again.is_ok() || !exists, "{case}: {again:?}");
-                            assert!(graph::refs::resolve_branch(&healthy, Some("old")).await.is_err());
+                            assert!(
+                                graph::refs::resolve_branch(&healthy, Some("old"))
+                                    .await
+                                    .is_err()
+                            );
                             let at = graph::view::At::Commit(head.clone());
                             let found = graph::view::snapshot(&healthy, None, &at).await.unwrap();
                             assert_eq!(found.head.graph_commit_id, head, "{case}");
                         }
                     }
-                    verified(&healthy).await;
+                    // A tree whose ref never came is named, and is the only thing left.
+                    let report = verify::verify(&healthy, &VerifyOptions::default())
+                        .await
+                        .unwrap();
+                    for finding in &report.findings {
+                        assert_eq!(finding.code, Code::TreeUnclaimed, "{case}: {finding:#?}");
+                        assert!(what == "create" && failed.is_some(), "{case}: {finding:#?}");
+                    }
                 }
             }
         }
-    });
+    })
+    .unwrap();
 }

@@ -20,18 +20,26 @@ fn the_first_version_is_what_the_format_says() {
             let TableState::Pinned(pin) = &table.state else {
                 panic!("{table:?}")
             };
-            assert_eq!((pin.table_version, pin.row_count, pin.manifest_version), (1, 0, 1));
+            assert_eq!(
+                (pin.table_version, pin.row_count, pin.manifest_version),
+                (1, 0, 1)
+            );
             assert_eq!(pin.metadata.last_linear_version, Some(1));
             assert_eq!(pin.metadata.staged_version, None);
             let path = format!("{}/{}/", graph.path().display(), table.table_path);
             assert!(pin.metadata.manifest_path.starts_with(&path), "{pin:?}");
-            let size = std::fs::metadata(&pin.metadata.manifest_path).unwrap().len();
+            let size = std::fs::metadata(&pin.metadata.manifest_path)
+                .unwrap()
+                .len();
             assert_eq!(pin.metadata.manifest_size, Some(size));
         }
-        let contract = read_commit_contract(&graph.root, &state.head).await.unwrap();
+        let contract = read_commit_contract(&graph.root, &state.head)
+            .await
+            .unwrap();
         assert_eq!(contract.unwrap().source, SCHEMA);
         graph.verify().await;
-    });
+    })
+    .unwrap();
 }
 
 #[test]
@@ -49,7 +57,10 @@ fn a_root_that_holds_anything_of_a_graph_is_refused() {
             .await
             .unwrap_err()
             .to_string();
-        assert!(text.contains("_schema.pg") && text.contains("--force"), "{text}");
+        assert!(
+            text.contains("_schema.pg") && text.contains("--force"),
+            "{text}"
+        );
         for data in ["nodes/x/data/1.lance", "__history/blocks/x", "edges/y"] {
             let path = folder.path().join(data);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -58,13 +69,17 @@ fn a_root_that_holds_anything_of_a_graph_is_refused() {
                 .await
                 .unwrap_err()
                 .to_string();
-            assert!(text.contains(data) && text.contains("interrupted"), "{text}");
+            assert!(
+                text.contains(data) && text.contains("interrupted"),
+                "{text}"
+            );
             std::fs::remove_file(&path).unwrap();
         }
         // Empty folders and leftovers hold no data.
         write::genesis::init(&root, SCHEMA, true).await.unwrap();
         verified(&root).await;
-    });
+    })
+    .unwrap();
 }
 
 #[test]
@@ -72,7 +87,12 @@ fn a_bad_schema_writes_nothing() {
     on_deep_stack(|| async {
         let folder = tempfile::tempdir().unwrap();
         let root = open(folder.path()).await;
-        for schema in ["node {", "edge E: A -> B", "node A { _x: String }", "node A { a: I32 @unique\n @unique(b) }"] {
+        for schema in [
+            "node {",
+            "edge E: A -> B",
+            "node A { _x: String }",
+            "node A { a: I32 @unique\n @unique(b) }",
+        ] {
             let refused = write::genesis::init(&root, schema, false).await;
             assert!(refused.is_err(), "{schema}");
             assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
@@ -80,7 +100,8 @@ fn a_bad_schema_writes_nothing() {
         // Nothing declared is a graph too.
         write::genesis::init(&root, "", false).await.unwrap();
         verified(&root).await;
-    });
+    })
+    .unwrap();
 }
 
 #[test]
@@ -113,5 +134,6 @@ fn two_inits_of_one_root_make_one_graph() {
                 verified(&root).await;
             }
         }
-    });
+    })
+    .unwrap();
 }

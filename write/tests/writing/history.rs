@@ -62,7 +62,8 @@ fn small_loads_roll_through_blocks() {
             }
         }
         graph.verify().await;
-    });
+    })
+    .unwrap();
 }
 
 /// Slots go up by one inside a block, and a block opens with its first commit's nonce.

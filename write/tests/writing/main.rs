@@ -1,10 +1,5 @@
 //! The write path on real Lance datasets in local folders.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    missing_docs
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod branches;
 mod converted;

@@ -1,11 +1,11 @@
 //! The publish algorithm on storage: conflicts, retries, merges, lost answers.
 
+use fixtures::fault_store::{Effect, Fault, FaultStore, Kind, On, seen_uri};
 use graph::history::lookup::HistoryReader;
 use graph::model::measure::HISTORY_RELEASE_BYTES;
 use graph::refs::BranchIdentifier;
 use graph::store::{Root, RootOptions};
 use graph::view::{At, commit_list, snapshot};
-use fixtures::fault_store::{Effect, Fault, FaultStore, Kind, On, seen_uri};
 use ulid::Ulid;
 use write::WriteError;
 use write::branches::create;
@@ -63,7 +63,8 @@ fn a_publish_is_one_commit_with_the_fields_it_was_given() {
         let found = snapshot(&graph.root, None, &at).await.unwrap();
         assert_eq!(found.head, *head);
         graph.verify().await;
-    });
+    })
+    .unwrap();
 }
 
 #[test]
@@ -78,11 +79,16 @@ fn a_condition_that_fails_is_typed_and_writes_nothing() {
         let before = fixtures::tree::tree_digest(graph.path()).unwrap();
         let member = |result: write::Result<write::publish::Published>| match result.unwrap_err() {
             WriteError::ReadSetChanged { member, .. } => member,
-            WriteError::VersionMismatch { expected, actual, .. } => format!("{expected} {actual}"),
+            WriteError::VersionMismatch {
+                expected, actual, ..
+            } => format!("{expected} {actual}"),
             other => panic!("{other}"),
         };
         let stale = commit_only(capture.precondition());
-        assert_eq!(member(publish(&graph.root, &stale).await), "graph_head:main");
+        assert_eq!(
+            member(publish(&graph.root, &stale).await),
+            "graph_head:main"
+        );
         let now = Capture::of(&graph.root, None).await.unwrap();
         let Precondition::ExactGraphHead(authority) = now.precondition() else {
             panic!()
@@ -110,7 +116,8 @@ fn a_condition_that_fails_is_typed_and_writes_nothing() {
         assert_eq!(member(publish(&graph.root, &moved).await), "7 1");
         let after = fixtures::tree::tree_digest(graph.path()).unwrap();
         assert_eq!(after, before);
-    });
+    })
+    .unwrap();
 }
 
 #[test]
@@ -141,7 +148,8 @@ fn a_lost_race_is_tried_again_and_a_lost_answer_is_looked_up() {
             }
             graph.verify().await;
         }
-    });
+    })
+    .unwrap();
 }
 
 #[test]
@@ -168,7 +176,8 @@ fn publishers_without_a_condition_all_land() {
         assert!(landed > 0);
         assert_eq!(graph.state(None).await.version, 1 + landed);
         graph.verify().await;
-    });
+    })
+    .unwrap();
 }
 
 /// A merge keeps of its source what the target's history would otherwise lose.
@@ -181,7 +190,9 @@ fn a_merge_records_both_parents_and_keeps_the_source() {
         create(&graph.root, "dev", None).await.unwrap();
         let mut ids = Vec::new();
         for code in ["b", "c"] {
-            let loaded = graph.load_branch("dev", Mode::Append, &people(&[code])).await;
+            let loaded = graph
+                .load_branch("dev", Mode::Append, &people(&[code]))
+                .await;
             ids.push(loaded.graph_commit_id.unwrap());
         }
         let source = Capture::of(&graph.root, Some("dev")).await.unwrap();
@@ -227,10 +238,13 @@ fn a_merge_records_both_parents_and_keeps_the_source() {
         assert!(graph.shown().await.contains("\"id\":\"c\""));
         assert_eq!(commit_list(&graph.root, None).await.unwrap().len(), 3);
         // Merging again after more work keeps only what is new.
-        graph.load_branch("dev", Mode::Append, &people(&["d"])).await;
+        graph
+            .load_branch("dev", Mode::Append, &people(&["d"]))
+            .await;
         write::branches::delete(&graph.root, "dev").await.unwrap();
         graph.verify().await;
-    });
+    })
+    .unwrap();
 }
 
 #[test]
@@ -257,5 +271,6 @@ fn an_actor_that_fits_no_record_is_refused() {
             "{refused:?}"
         );
         assert_eq!(graph.state(None).await.version, 1);
-    });
+    })
+    .unwrap();
 }

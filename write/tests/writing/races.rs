@@ -7,14 +7,23 @@ use write::load::{LoadOptions, Mode};
 use crate::support::*;
 
 /// Each writer has a root of its own; the gates tell roots apart by URI, so a `file://` spelling is another one.
-async fn writer(path: std::path::PathBuf, name: String, branch: Option<String>, loads: usize) -> Vec<String> {
+async fn writer(
+    path: std::path::PathBuf,
+    name: String,
+    branch: Option<String>,
+    loads: usize,
+) -> Vec<String> {
     let root = open(&path).await;
     let mut ids = Vec::new();
     for n in 0..loads {
         let options = LoadOptions {
             branch: branch.clone(),
             budget: 2_048,
-            ..options(if n % 2 == 0 { Mode::Append } else { Mode::Merge })
+            ..options(if n % 2 == 0 {
+                Mode::Append
+            } else {
+                Mode::Merge
+            })
         };
         let text = people(&[&format!("{name}{n}")]) + &cities(&[&format!("{name}{n}")]);
         let loaded = load_into(&root, &text, &options).await.unwrap();
@@ -47,7 +56,8 @@ fn loads_into_one_branch_all_land() {
         let shown = graph.export(None, &At::Head).await;
         assert_eq!(shown.lines().count(), 2 * loads * writers.len());
         graph.verify().await;
-    });
+    })
+    .unwrap();
 }
 
 #[test]
@@ -66,5 +76,6 @@ fn loads_into_two_branches_do_not_meet() {
             assert_eq!(shown.lines().count(), 12, "{shown}");
         }
         graph.verify().await;
-    });
+    })
+    .unwrap();
 }
