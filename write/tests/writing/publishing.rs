@@ -274,3 +274,30 @@ fn an_actor_that_fits_no_record_is_refused() {
     })
     .unwrap();
 }
+
+/// The cost of one append, counted where every request passes.
+#[test]
+fn an_append_makes_few_requests() {
+    on_deep_stack(|| async {
+        let graph = Graph::new().await;
+        let city = |n: u32| format!("{{\"type\":\"City\",\"data\":{{\"name\":\"{n}\"}}}}");
+        let mut seen = Vec::new();
+        for n in 0..6 {
+            let faults = FaultStore::new();
+            let options = RootOptions {
+                wrapper: Some(faults.wrapper()),
+            };
+            let root = Root::open(&seen_uri(&graph.path()), options).await.unwrap();
+            faults.reset();
+            load_into(&root, &city(n), &crate::support::options(Mode::Append))
+                .await
+                .unwrap();
+            let counts = faults.counts();
+            seen.push(counts.reads() + counts.mutations());
+        }
+        assert!(seen.iter().all(|n| *n <= 20), "{seen:?}");
+        // The same at any depth.
+        assert_eq!(seen[2], seen[5], "{seen:?}");
+    })
+    .unwrap();
+}
