@@ -333,3 +333,62 @@ fn an_insert_is_prepared_again_and_an_overwrite_is_not() {
     })
     .unwrap();
 }
+
+/// Hundreds of loads of one row leave a table of few fragments, whose rows are the same ones.
+#[test]
+fn small_loads_are_folded_and_rows_keep_their_ids() {
+    on_deep_stack(|| async {
+        let graph = Graph::with("node N { name: String @key }\nnode Free { }").await;
+        let rows = async |key: &'static str| {
+            let state = graph.state(None).await;
+            let table = state.tables.iter().find(|t| t.table_key == key).unwrap();
+            let pin = table.state.pin().unwrap();
+            let opened = graph::table::open_pin(&graph.root, table, pin)
+                .await
+                .unwrap();
+            let dataset = opened.dataset;
+            let fragments = dataset.manifest().fragments.len();
+            let mut scan = dataset.scan();
+            scan.project(&[
+                "__id",
+                "_row_created_at_version",
+                "_row_last_updated_at_version",
+            ])
+            .unwrap();
+            scan.with_row_id();
+            let batch = scan.try_into_batch().await.unwrap();
+            let lines: Vec<String> = (0..batch.num_rows())
+                .map(|n| {
+                    batch
+                        .columns()
+                        .iter()
+                        .map(|c| format!("{:?}", c.slice(n, 1)))
+                        .collect()
+                })
+                .collect();
+            (fragments, lines, pin.table_version)
+        };
+        let mut before: Vec<String> = Vec::new();
+        let mut folds = 0;
+        let mut fragments = 0;
+        for n in 0..150 {
+            let text = format!("{{\"type\":\"N\",\"data\":{{\"name\":\"n{n}\"}}}}");
+            graph.load(Mode::Append, &text).await;
+            let (now, lines, version) = rows("node:N").await;
+            assert_eq!(version, n + 2);
+            assert_eq!(lines[..before.len()], before[..], "load {n}");
+            assert_eq!(lines.len() as u64, n + 1);
+            folds += u64::from(now <= fragments);
+            fragments = now;
+            assert!(now <= 22, "{now} fragments after load {n}");
+            before = lines;
+        }
+        assert!(folds >= 18, "{folds} folds");
+        graph.verify().await;
+        let conflict = graph
+            .refused(Mode::Append, "{\"type\":\"N\",\"data\":{\"name\":\"n7\"}}")
+            .await;
+        assert!(matches!(conflict, WriteError::KeyConflict { .. }));
+    })
+    .unwrap();
+}
