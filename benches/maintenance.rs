@@ -7,8 +7,9 @@
 //!
 //! The number of fragments can be given: `cargo bench --bench maintenance -- fragments:100`.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+mod support;
+
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -22,6 +23,7 @@ use lance_file::version::LanceFileVersion;
 use maintain::indexes::{IndexOptions, build_missing};
 use maintain::optimize::{OptimizeOptions, optimize};
 use serde_json::{Value, json};
+use support::{Failure, emit, peak_rss_bytes, run, seconds, spawn};
 use write::capture::Capture;
 use write::genesis::init;
 use write::publish::{Changes, ExpectedTable, Lineage, Request, Update, publish};
@@ -31,28 +33,11 @@ const FRAGMENTS: usize = 2_000;
 const ROWS: usize = 50;
 /// The plain copy, beside the graph.
 const PLAIN: &str = "plain";
-const ROLE: &str = "OMNIGRAPH_BENCH_ROLE";
-const STACK_BYTES: usize = 16 << 20;
 /// Most wall time and peak memory, as a share of Lance's.
 const TARGET: (f64, f64) = (1.1, 1.2);
 
-type Failure = Box<dyn std::error::Error + Send + Sync>;
-
 fn main() -> Result<(), Failure> {
-    let worker =
-        std::thread::Builder::new()
-            .stack_size(STACK_BYTES)
-            .spawn(|| -> Result<(), Failure> {
-                let runtime = tokio::runtime::Builder::new_multi_thread()
-                    .enable_all()
-                    .thread_stack_size(STACK_BYTES)
-                    .build()?;
-                match std::env::var(ROLE) {
-                    Ok(role) => runtime.block_on(child(&role)),
-                    Err(_) => parent(),
-                }
-            })?;
-    worker.join().map_err(|_| "the bench panicked")?
+    run(parent, child)
 }
 
 fn parent() -> Result<(), Failure> {
@@ -86,19 +71,7 @@ fn parent() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Run a role in a process of its own and read the JSON it prints.
-fn spawn(role: &str, path: &Path) -> Result<Value, Failure> {
-    let output = Command::new(std::env::current_exe()?)
-        .env(ROLE, role)
-        .arg(path)
-        .output()?;
-    if !output.status.success() {
-        return Err(format!("{role}: {}", String::from_utf8_lossy(&output.stderr)).into());
-    }
-    Ok(serde_json::from_slice(&output.stdout)?)
-}
-
-async fn child(role: &str) -> Result<(), Failure> {
+async fn child(role: String) -> Result<(), Failure> {
     let path = PathBuf::from(std::env::args().nth(1).ok_or("no path")?);
     std::fs::create_dir_all(&path)?;
     let path = path.canonicalize()?;
@@ -108,7 +81,7 @@ async fn child(role: &str) -> Result<(), Failure> {
         emit(&Value::Null);
         return Ok(());
     }
-    let mut plain = match role {
+    let mut plain = match role.as_str() {
         "lance" => Some(root.open_dataset(PLAIN, None, None).await?.as_ref().clone()),
         _ => None,
     };
@@ -124,9 +97,9 @@ async fn child(role: &str) -> Result<(), Failure> {
             (table.fragments_removed, table.fragments_added)
         }
     };
-    let wall = started.elapsed().as_secs_f64();
+    let wall = seconds(started);
     emit(&json!({
-        "wall_seconds": (wall * 1e3).round() / 1e3,
+        "wall_seconds": wall,
         "peak_rss_bytes": peak_rss_bytes()?,
         "fragments_removed": removed,
         "fragments_added": added,
@@ -195,22 +168,4 @@ async fn generate(root: &Root, fragments: usize) -> Result<(), Failure> {
     publish(root, &request).await?;
     build_missing(root, &IndexOptions::default()).await?;
     Ok(())
-}
-
-/// The kernel's high-water mark of this process.
-fn peak_rss_bytes() -> Result<u64, Failure> {
-    let status = std::fs::read_to_string("/proc/self/status")?;
-    let kib: u64 = status
-        .lines()
-        .find_map(|l| l.strip_prefix("VmHWM:"))
-        .and_then(|l| l.trim().strip_suffix("kB"))
-        .ok_or("no VmHWM")?
-        .trim()
-        .parse()?;
-    Ok(kib * 1024)
-}
-
-#[allow(clippy::print_stdout)]
-fn emit(value: &Value) {
-    println!("{value}");
 }

@@ -9,14 +9,18 @@
 //! Roots can be given as `9:COMMITS`, `13:COMMITS` and `branches:COUNT`:
 //! `cargo bench --bench upgrade -- 9:100 13:100 branches:20`.
 
+mod support;
+
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Instant;
 
-use fixtures::fault_store::{Counts, FaultStore, Kind, seen_uri};
+use fixtures::fault_store::{FaultStore, seen_uri};
 use fixtures::history_gen::{HistorySpec, generate, generate_13, generate_branches};
 use graph::store::{MANIFEST_DIR, Root, RootOptions};
 use serde_json::{Value, json};
+use support::{
+    Failure, bytes, emit, folder_bytes, peak_rss_bytes, requests, seconds, spawn, wanted,
+};
 use upgrade::{UpgradeOptions, upgrade};
 
 const ROOTS: [&str; 6] = [
@@ -27,37 +31,12 @@ const ROOTS: [&str; 6] = [
     "13:4000",
     "branches:200",
 ];
-const ROLE: &str = "OMNIGRAPH_BENCH_ROLE";
-const STACK_BYTES: usize = 16 << 20;
-
-type Failure = Box<dyn std::error::Error + Send + Sync>;
-
 fn main() -> Result<(), Failure> {
-    let worker =
-        std::thread::Builder::new()
-            .stack_size(STACK_BYTES)
-            .spawn(|| -> Result<(), Failure> {
-                let runtime = tokio::runtime::Builder::new_multi_thread()
-                    .enable_all()
-                    .thread_stack_size(STACK_BYTES)
-                    .build()?;
-                match std::env::var(ROLE) {
-                    Ok(role) => runtime.block_on(child(&role)),
-                    Err(_) => parent(),
-                }
-            })?;
-    worker.join().map_err(|_| "the bench panicked")?
+    support::run(parent, |role| async move { child(&role).await })
 }
 
 fn parent() -> Result<(), Failure> {
-    let mut roots: Vec<String> = std::env::args()
-        .skip(1)
-        .filter(|a| a.contains(':'))
-        .collect();
-    if roots.is_empty() {
-        roots = ROOTS.map(str::to_string).to_vec();
-    }
-    for what in roots {
+    for what in wanted(&ROOTS) {
         let folder = tempfile::tempdir()?;
         let (plain, counted) = (folder.path().join("plain"), folder.path().join("counted"));
         spawn(&format!("generate {what}"), &plain)?;
@@ -92,18 +71,6 @@ fn parent() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Run a role in a process of its own and read the JSON it prints.
-fn spawn(role: &str, path: &Path) -> Result<Value, Failure> {
-    let output = Command::new(std::env::current_exe()?)
-        .env(ROLE, role)
-        .arg(path)
-        .output()?;
-    if !output.status.success() {
-        return Err(format!("{role}: {}", String::from_utf8_lossy(&output.stderr)).into());
-    }
-    Ok(serde_json::from_slice(&output.stdout)?)
-}
-
 async fn child(role: &str) -> Result<(), Failure> {
     let path = PathBuf::from(std::env::args().nth(1).ok_or("no path")?);
     if let Some(what) = role.strip_prefix("generate ") {
@@ -120,8 +87,7 @@ async fn child(role: &str) -> Result<(), Failure> {
         } else {
             reload(&root).await?
         };
-        let wall = started.elapsed().as_secs_f64();
-        emit(&json!({ "wall_seconds": (wall * 1e3).round() / 1e3, "done": done }));
+        emit(&json!({ "wall_seconds": seconds(started), "done": done }));
         return Ok(());
     }
     let store = FaultStore::new();
@@ -147,13 +113,13 @@ async fn child(role: &str) -> Result<(), Failure> {
         },
     )
     .await;
-    let wall = started.elapsed().as_secs_f64();
+    let wall = seconds(started);
     if !report.outcome.is_success() {
         return Err(format!("{role}: {}", upgrade::report::render(&report)).into());
     }
     emit(&json!({
         "outcome": report.outcome.as_str(),
-        "wall_seconds": (wall * 1e3).round() / 1e3,
+        "wall_seconds": wall,
         "peak_rss_bytes": peak_rss_bytes()?,
         "requests": requests(&store.counts()),
         "bytes": bytes(&store.counts()),
@@ -210,44 +176,4 @@ async fn reload(root: &Root) -> Result<u64, Failure> {
             .await?;
     }
     Ok(rows)
-}
-
-fn requests(counts: &Counts) -> Value {
-    json!({
-        "get": counts.requests(Kind::Get),
-        "put": counts.requests(Kind::Put) + counts.requests(Kind::Create),
-        "list": counts.requests(Kind::List),
-        "head": counts.requests(Kind::Head),
-        "delete": counts.requests(Kind::Delete),
-        "copy": counts.requests(Kind::Copy),
-    })
-}
-
-fn bytes(counts: &Counts) -> Value {
-    json!({ "read": counts.bytes_read(), "written": counts.bytes_written() })
-}
-
-/// The kernel's high-water mark of this process.
-fn peak_rss_bytes() -> Result<u64, Failure> {
-    let status = std::fs::read_to_string("/proc/self/status")?;
-    let kib: u64 = status
-        .lines()
-        .find_map(|l| l.strip_prefix("VmHWM:"))
-        .and_then(|l| l.trim().strip_suffix("kB"))
-        .ok_or("no VmHWM")?
-        .trim()
-        .parse()?;
-    Ok(kib * 1024)
-}
-
-fn folder_bytes(folder: &Path) -> Result<u64, Failure> {
-    Ok(fixtures::tree::tree_digest(folder)?
-        .values()
-        .map(|(size, _)| size)
-        .sum())
-}
-
-#[allow(clippy::print_stdout)]
-fn emit(value: &Value) {
-    println!("{value}");
 }

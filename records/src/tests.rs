@@ -6,7 +6,11 @@ use proptest::prelude::*;
 
 use crate::*;
 
+mod batch_rows;
+mod line;
 mod strategy;
+mod types;
+mod unique;
 
 const DOMAIN: &str = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
 

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use graph::model::names::MAIN;
+use graph::model::names::{MAIN, logical_name};
 use serde::Serialize;
 use write::branches::{self, Listed};
 
@@ -60,7 +60,7 @@ fn line(listed: &Listed) -> String {
         listed.branch, listed.version, listed.head
     );
     if let Some(at) = listed.forked_at {
-        let parent = listed.parent.as_deref().unwrap_or(MAIN);
+        let parent = listed.parent.as_deref().map_or(MAIN, logical_name);
         line.push_str(&format!("  from {parent} version {at}"));
     }
     if let Some(seconds) = listed.created_at.and_then(|s| i64::try_from(s).ok()) {

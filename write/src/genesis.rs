@@ -76,8 +76,11 @@ pub async fn init(root: &Root, source: &str, force: bool) -> Result<Born> {
         root.require_conditional_setting()?;
         root.prove_conditional_create().await?;
     }
-    let mut tables: Vec<TableRow> = futures::stream::iter(&declared)
+    let creates: Vec<_> = declared
+        .iter()
         .map(|table| create_table(root, table))
+        .collect();
+    let mut tables: Vec<TableRow> = futures::stream::iter(creates)
         .buffer_unordered(CONCURRENT_CREATES)
         .try_collect()
         .await?;

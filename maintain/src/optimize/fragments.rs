@@ -1,8 +1,4 @@
 //! The compaction of one table version: plan, tasks, one Rewrite (`docs/format/lance-notes.md` 10).
-//!
-//! Lance's own commit of a compaction reserves fragment ids by a linear commit, so the Rewrite is put together here.
-//! Its new fragments are numbered above every id the table ever had before it is committed: index bitmaps follow
-//! the ids of the groups, and Lance fills in an id of 0 only after that.
 
 use std::sync::Arc;
 
@@ -13,10 +9,11 @@ use lance::Dataset;
 use lance::dataset::optimize::{
     CompactionOptions, CompactionTask, RewriteResult, TaskData, plan_compaction,
 };
-use lance::dataset::transaction::{Operation, RewriteGroup, Transaction, TransactionBuilder};
+use lance::dataset::transaction::Transaction;
 use lance_table::format::Fragment;
 use serde::Serialize;
 use tokio::sync::Semaphore;
+use write::table::{Rewritten, rewrite, run_task};
 
 /// Bytes that the tasks of a run may hold at once, in all tables together.
 pub const MEMORY_BYTES: u64 = 512 << 20;
@@ -73,15 +70,6 @@ pub struct Compaction {
     tasks: Vec<CompactionTask>,
 }
 
-/// What a compaction did.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Compacted {
-    /// Fragments replaced.
-    pub removed: usize,
-    /// Fragments written.
-    pub added: usize,
-}
-
 fn options(dataset: &Dataset) -> CompactionOptions {
     let blobs = dataset.schema().fields_pre_order().any(|f| f.is_blob());
     // Neither setting changes the plan or what is written.
@@ -129,9 +117,9 @@ impl Compaction {
         dataset: &Arc<Dataset>,
         memory: &Memory,
         before_each: &(dyn Fn() -> Result<(), E> + Send + Sync),
-    ) -> Result<(Transaction, Compacted), E> {
+    ) -> Result<(Transaction, Rewritten), E> {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let mut results: Vec<RewriteResult> = futures::stream::iter(&self.tasks)
+        let results: Vec<RewriteResult> = futures::stream::iter(&self.tasks)
             .map(|task| async move {
                 let share = memory.share(size(&task.task).bytes);
                 let _held = memory
@@ -140,68 +128,13 @@ impl Compaction {
                     .await
                     .map_err(|_| Error::internal("the memory bound of compaction is closed"))?;
                 before_each()?;
-                execute(dataset, task).await.map_err(E::from)
+                run_task(dataset, task).await.map_err(E::from)
             })
             .buffered(threads)
             .try_collect()
             .await?;
-        let first = dataset.manifest().max_fragment_id().map_or(0, |id| id + 1);
-        number(&mut results, first)?;
-        let mut done = Compacted::default();
-        let mut groups = Vec::with_capacity(results.len());
-        for result in results {
-            done.removed += result.metrics.fragments_removed;
-            done.added += result.metrics.fragments_added;
-            groups.push(RewriteGroup {
-                old_fragments: result.original_fragments,
-                new_fragments: result.new_fragments,
-            });
-        }
-        let operation = Operation::Rewrite {
-            groups,
-            rewritten_indices: Vec::new(),
-            frag_reuse_index: None,
-        };
-        let rewrite = TransactionBuilder::new(dataset.manifest().version, operation).build();
-        Ok((rewrite, done))
+        Ok(rewrite(dataset, results)?)
     }
-}
-
-async fn execute(dataset: &Arc<Dataset>, task: &CompactionTask) -> Result<RewriteResult> {
-    let object = dataset.uri().to_string();
-    let context = format!("cannot compact {object}");
-    let (dataset, task) = (dataset.clone(), task.clone());
-    guarded(&object, async move {
-        let result = task
-            .execute(&dataset)
-            .await
-            .map_err(|e| Error::lance(context.clone(), e))?;
-        // Row addresses would mean that indexes have to be remapped, which a detached chain cannot do.
-        if result.row_addrs.is_some() {
-            return Err(Error::refused(format!(
-                "{context}: the table has no stable row ids, which every table of a graph has; nothing was changed. \
-                 Look at the root with: omnigraph verify --deep"
-            )));
-        }
-        Ok(result)
-    })
-    .await
-}
-
-/// Number the new fragments from `first` on, in the order of the groups.
-fn number(results: &mut [RewriteResult], first: u64) -> Result<()> {
-    let new = results.iter_mut().flat_map(|r| r.new_fragments.iter_mut());
-    for (id, fragment) in (first..).zip(new) {
-        if u32::try_from(id).is_err() {
-            return Err(Error::limit(
-                "the number of a new fragment",
-                u64::from(u32::MAX),
-                id,
-            ));
-        }
-        fragment.id = id;
-    }
-    Ok(())
 }
 
 fn size(task: &TaskData) -> TaskSize {
@@ -218,32 +151,8 @@ fn live_rows(fragment: &Fragment) -> Option<u64> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-
-    fn result(fragments: usize) -> RewriteResult {
-        RewriteResult {
-            metrics: Default::default(),
-            new_fragments: (0..fragments).map(|_| Fragment::new(0)).collect(),
-            read_version: 1,
-            original_fragments: vec![Fragment::new(0)],
-            row_addrs: None,
-        }
-    }
-
-    #[test]
-    fn new_fragments_are_numbered_across_groups() {
-        let mut results = [result(2), result(0), result(1)];
-        number(&mut results, 7).unwrap();
-        let ids: Vec<u64> = results
-            .iter()
-            .flat_map(|r| r.new_fragments.iter().map(|f| f.id))
-            .collect();
-        assert_eq!(ids, [7, 8, 9]);
-        assert_eq!(results[0].original_fragments[0].id, 0);
-        assert!(number(&mut results, u64::from(u32::MAX)).is_err());
-    }
 
     #[test]
     fn no_task_asks_for_more_than_there_is() {

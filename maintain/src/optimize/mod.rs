@@ -23,7 +23,7 @@ use crate::publish::publish_tables;
 use crate::stop::Stop;
 
 use fragments::Memory;
-pub use fragments::{Compacted, MEMORY_BYTES, TaskSize};
+pub use fragments::{MEMORY_BYTES, TaskSize};
 pub use report::{MANIFEST_KEY, OptimizePlan, OptimizeReport, OptimizedTable, PlannedTable};
 use table::{Chain, TablePlan};
 

@@ -10,9 +10,9 @@ use lance::Dataset;
 use lance::dataset::transaction::Transaction;
 use write::Result;
 use write::publish::Update;
-use write::table::{Staged, Witness, commit_detached, next_pin};
+use write::table::{Rewritten, Staged, Witness, commit_detached, next_pin};
 
-use super::fragments::{Compacted, Compaction, Memory};
+use super::fragments::{Compaction, Memory};
 use super::report::PlannedTable;
 use crate::indexes::build::{Build, Recipe, build, link};
 use crate::indexes::needs::{Needs, Pending};
@@ -71,7 +71,7 @@ fn pending(unbuildable: Vec<Pending>, lagging: Vec<Pending>) -> Vec<Pending> {
 #[derive(Debug, Clone)]
 pub(super) struct Chain {
     pub(super) type_key: String,
-    pub(super) compacted: Compacted,
+    pub(super) compacted: Rewritten,
     /// The pin of the tip; `None` when nothing was staged.
     pub(super) update: Option<Update>,
     pub(super) pending: Vec<Pending>,
@@ -108,7 +108,7 @@ pub(super) async fn stage(
         staged: None,
         links: 0,
     };
-    let mut compacted = Compacted::default();
+    let mut compacted = Rewritten::default();
     let (mut indexes, mut needs) = (plan.indexes.clone(), plan.needs.clone());
     if !plan.compaction.is_empty() {
         let (rewrite, done) = plan.compaction.run(&plan.dataset, memory, guard).await?;

@@ -173,7 +173,7 @@ impl Raw {
                     .map(|i| finite(self.bits[i]).unwrap_or(0.1))
                     .collect(),
             ),
-            Scalar::Blob => Value::Blob(match self.text.is_empty() || bits % 2 == 0 {
+            Scalar::Blob => Value::Blob(match self.text.is_empty() || bits.is_multiple_of(2) {
                 true => Blob::Bytes(self.bytes.clone()),
                 false => Blob::External(format!("s3://{}", self.text)),
             }),

@@ -4,6 +4,7 @@ mod conditions;
 mod interrupted;
 mod runs;
 mod trouble;
+mod writes;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -13,7 +14,7 @@ use serde_json::Value;
 
 use crate::support::proxy::{Answer, Proxy};
 use crate::support::roots::fixture_s;
-use crate::support::run::{codes, snapshot, upgrade};
+use crate::support::run::{codes, omnigraph, snapshot, upgrade};
 use crate::support::s3::{Objects, Place};
 use crate::support::serve::served;
 use crate::support::source::Source;
@@ -98,6 +99,9 @@ impl Case {
         assert_eq!(served(self.place.path(), &whole.source), whole.served);
         let again = self.place.unchanged(|| upgrade(self.place.path(), &[]));
         assert_eq!(again["outcome"], "already_current");
+        let uri = &self.place.uri;
+        self.place
+            .unchanged(|| omnigraph(["verify", "--deep", "--quiet", uri]).exits(0));
         self.kept();
     }
 

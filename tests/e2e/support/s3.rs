@@ -61,14 +61,20 @@ pub struct Place {
 }
 
 impl Place {
-    /// Fixture S below a prefix of its own that ends `name`; `None` where there is no server.
-    pub fn fixture_s(name: &str, spec: SpecS) -> Option<Self> {
+    /// A prefix of its own that ends `name`, with nothing below it; `None` where there is no server.
+    pub fn empty(name: &str) -> Option<Self> {
         static NEXT: AtomicUsize = AtomicUsize::new(1);
         let server = server()?;
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let uri = format!("s3://{BUCKET}/{}/{number}/{name}", std::process::id());
-        block_on(FixtureS::create_at(&uri, spec)).unwrap();
         Some(Self { server, uri })
+    }
+
+    /// Fixture S below a prefix of its own that ends `name`; `None` where there is no server.
+    pub fn fixture_s(name: &str, spec: SpecS) -> Option<Self> {
+        let place = Self::empty(name)?;
+        block_on(FixtureS::create_at(&place.uri, spec)).unwrap();
+        Some(place)
     }
 
     /// The URI in place of a path.

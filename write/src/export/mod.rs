@@ -103,20 +103,15 @@ async fn table(
         })
         .map(String::as_str)
         .collect();
-    let plain: Vec<String> = columns
-        .iter()
-        .filter(|c| !blob_columns.contains(&c.as_str()))
-        .cloned()
-        .collect();
     let writer = LineWriter::new(types, declared);
     let mut lines = Vec::new();
     let mut printed = 0;
     for chunk in order.chunks(CHUNK_ROWS) {
-        let batch = order::take(&dataset, chunk, &plain).await?;
+        let batch = order::take(&dataset, chunk, &columns).await?;
         let batch = respelled(batch, image, types.vintage())?;
         let mut cells = Vec::with_capacity(blob_columns.len());
         for column in &blob_columns {
-            cells.push(blobs::read(&dataset, column, chunk).await?);
+            cells.push(blobs::read(&dataset, &batch, column, chunk).await?);
         }
         for index in 0..batch.num_rows() {
             let row_cells: Vec<_> = cells

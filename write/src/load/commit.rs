@@ -9,12 +9,12 @@ use lance::Dataset;
 use lance::dataset::transaction::Transaction;
 use ulid::Ulid;
 
-use super::LoadOptions;
+use super::{LoadOptions, Mode};
 use crate::capture::Capture;
 use crate::error::Result;
 use crate::gates;
 use crate::publish::{Changes, ExpectedTable, Lineage, Published, Request, Update, publish};
-use crate::table::{commit_detached, discard, next_pin};
+use crate::table::{commit_detached, discard, fold, next_pin};
 
 /// Tables committed at once.
 const CONCURRENT_COMMITS: usize = 8;
@@ -45,8 +45,13 @@ pub(super) async fn commit(
     let paths: Vec<&str> = rows.iter().map(|row| row.table_path.as_str()).collect();
     let _held = gates::pass(root, capture.branch.as_deref(), &paths).await;
     let witness = capture.witness()?;
-    let updates: Vec<Update> = futures::stream::iter(&staged)
-        .map(|table| commit_table(root, capture, table, &witness))
+    // An overwrite leaves nothing to fold.
+    let grows = options.mode != Mode::Overwrite;
+    let commits: Vec<_> = staged
+        .iter()
+        .map(|table| commit_table(root, capture, table, &witness, grows))
+        .collect();
+    let updates: Vec<Update> = futures::stream::iter(commits)
         .buffered(CONCURRENT_COMMITS)
         .try_collect()
         .await?;
@@ -74,10 +79,15 @@ async fn commit_table(
     capture: &Capture,
     table: &StagedTable,
     witness: &crate::table::Witness,
+    grows: bool,
 ) -> Result<Update> {
     let (row, pin) = capture.table(&table.table_key)?;
     let (base, transaction) = (table.base.clone(), table.transaction.clone());
     let staged = commit_detached(root, base, transaction, witness).await?;
+    let staged = match grows {
+        true => fold(root, staged, witness).await,
+        false => staged,
+    };
     Ok(Update::Pin {
         identity: row.identity,
         table_key: row.table_key.clone(),

@@ -4,12 +4,14 @@
 //! check on, and never changes its mode.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{StreamExt as _, TryStreamExt as _};
 use graph::model::names::MAIN;
 use graph::schema::vintage::SystemRole;
 use graph::store::Root;
+use lance::Dataset;
 use records::{TableType, Types, unique_texts};
 
 use super::commit::{StagedTable, commit};
@@ -91,14 +93,21 @@ async fn attempt(
     tables: &[TableRows],
     options: &LoadOptions,
 ) -> Result<Loaded> {
-    let held: Vec<Held> = futures::stream::iter(tables)
+    let checks: Vec<_> = tables
+        .iter()
         .map(|rows| check_table(root, capture, types, rows, options.mode))
+        .collect();
+    let checked: Vec<Checked> = futures::stream::iter(checks)
         .buffered(CONCURRENT_TABLES)
         .try_collect()
         .await?;
     check_references(root, capture, types, tables).await?;
-    let staged: Vec<StagedTable> = futures::stream::iter(tables.iter().zip(&held))
-        .map(|(rows, held)| stage(root, capture, types, rows, held))
+    let stagings: Vec<_> = tables
+        .iter()
+        .zip(&checked)
+        .map(|(rows, checked)| stage(types, rows, checked))
+        .collect();
+    let staged: Vec<StagedTable> = futures::stream::iter(stagings)
         .buffered(CONCURRENT_TABLES)
         .try_collect()
         .await?;
@@ -106,17 +115,25 @@ async fn attempt(
     let mut report = nothing(capture, options.mode);
     report.graph_commit_id = Some(published.state.head.graph_commit_id.clone());
     report.manifest_version = published.version.version;
-    for (rows, held) in tables.iter().zip(&held) {
+    for (rows, checked) in tables.iter().zip(&checked) {
         let key = &types.tables()[rows.table].table_key;
         let now = published.state.tables.iter().find(|t| t.table_key == *key);
         report.tables.push(LoadedTable {
             table_key: key.clone(),
             rows_loaded: rows.ids.len() as u64,
-            rows_replaced: held.ids.len() as u64,
+            rows_replaced: checked.held.ids.len() as u64,
             row_count: now.and_then(|t| t.state.pin()).map_or(0, |p| p.row_count),
         });
     }
     Ok(report)
+}
+
+/// A table whose rows may come.
+struct Checked {
+    /// The pinned image.
+    dataset: Arc<Dataset>,
+    /// What of it they meet.
+    held: Held,
 }
 
 /// Ids, unique constraints and cardinality of one table.
@@ -126,9 +143,14 @@ async fn check_table(
     types: &Types,
     rows: &TableRows,
     mode: Mode,
-) -> Result<Held> {
+) -> Result<Checked> {
     let table = &types.tables()[rows.table];
-    let coming: HashSet<&str> = rows.ids.iter().map(String::as_str).collect();
+    let coming: HashSet<&str> = rows
+        .ids
+        .iter()
+        .zip(&rows.may_exist)
+        .filter_map(|(id, may_exist)| may_exist.then_some(id.as_str()))
+        .collect();
     let unique: Vec<HashMap<String, usize>> = table
         .unique
         .iter()
@@ -144,7 +166,7 @@ async fn check_table(
     let cardinality = bounded(table.cardinality);
     let dataset = existing::open(root, capture, table).await?;
     let held = existing::held(
-        dataset,
+        dataset.clone(),
         types,
         table,
         &coming,
@@ -190,7 +212,7 @@ async fn check_table(
         });
         check_cardinality(&table.table_key, allowed, counts)?;
     }
-    Ok(held)
+    Ok(Checked { dataset, held })
 }
 
 /// The names of a unique constraint's members.
@@ -278,25 +300,17 @@ pub(super) async fn stored_nodes(
     Ok(stored)
 }
 
-async fn stage(
-    root: &Root,
-    capture: &Capture,
-    types: &Types,
-    rows: &TableRows,
-    held: &Held,
-) -> Result<StagedTable> {
-    let table = &types.tables()[rows.table];
-    let base = existing::open(root, capture, table).await?;
-    let batch = rows.batch.clone();
+async fn stage(types: &Types, rows: &TableRows, checked: &Checked) -> Result<StagedTable> {
+    let (base, batch) = (checked.dataset.clone(), rows.batch.clone());
     // Rows that are all new need no join with the stored ones.
-    let transaction = if held.ids.is_empty() {
+    let transaction = if checked.held.ids.is_empty() {
         append(base.clone(), vec![batch]).await?
     } else {
         let id = types.vintage().column(SystemRole::Id);
         upsert(base.clone(), id, batch).await?
     };
     Ok(StagedTable {
-        table_key: table.table_key.clone(),
+        table_key: types.tables()[rows.table].table_key.clone(),
         base,
         transaction,
     })

@@ -19,6 +19,8 @@ pub(super) struct TableRows {
     pub batch: RecordBatch,
     /// Ids in row order.
     pub ids: Vec<String>,
+    /// Whether a stored row can have that id, in row order: one that was generated just now is new.
+    pub may_exist: Vec<bool>,
     /// Lines in row order.
     pub lines: Vec<u64>,
     /// Endpoints in row order; empty for nodes.
@@ -179,9 +181,11 @@ fn finish(
     }
     let mut builder = BatchBuilder::new(declared);
     let mut ids = Vec::with_capacity(kept.len());
+    let mut may_exist = Vec::with_capacity(kept.len());
     let mut endpoints = Vec::new();
     for record in kept {
         ids.push(record.id.clone());
+        may_exist.push(record.supplied || declared.key.is_some());
         endpoints.extend(record.endpoints.clone());
         builder.push(record)?;
         if builder.bytes() as u64 > KEYED_BYTES {
@@ -200,6 +204,7 @@ fn finish(
         table,
         batch,
         ids,
+        may_exist,
         lines,
         endpoints,
     })

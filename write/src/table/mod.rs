@@ -5,10 +5,14 @@
 //! failed attempt leaves carries the staging witness that lets `cleanup` judge it.
 
 mod create;
+mod fold;
+mod rewrite;
 mod stage;
 mod witness;
 
 pub(crate) use create::create_dataset;
 pub use create::create_empty;
+pub use fold::{FAN, LARGE_ROWS, fold};
+pub use rewrite::{Rewritten, rewrite, run_task};
 pub use stage::{Staged, append, commit_detached, discard, next_pin, overwrite, upsert};
 pub use witness::Witness;
