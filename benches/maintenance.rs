@@ -17,6 +17,7 @@ use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use graph::model::measure::HISTORY_RELEASE_BYTES;
 use graph::store::{Root, RootOptions};
 use graph::table::open_pin;
+use lance::Dataset;
 use lance::dataset::optimize::{CompactionOptions, compact_files};
 use lance::dataset::{InsertBuilder, WriteMode, WriteParams};
 use lance_file::version::LanceFileVersion;
@@ -31,6 +32,8 @@ use write::table::{commit_detached, next_pin};
 
 const FRAGMENTS: usize = 2_000;
 const ROWS: usize = 50;
+/// Each side runs so often, in turns; the fastest counts, since a busy machine only makes one slower.
+const ROUNDS: usize = 3;
 /// The plain copy, beside the graph.
 const PLAIN: &str = "plain";
 /// Most wall time and peak memory, as a share of Lance's.
@@ -47,11 +50,18 @@ fn parent() -> Result<(), Failure> {
     let folder = tempfile::tempdir()?;
     let source = folder.path().join("source");
     spawn(&format!("generate {fragments}"), &source)?;
-    let mut sides = Vec::new();
-    for role in ["lance", "optimize"] {
-        let copy = folder.path().join(role);
-        fixtures::tree::copy_tree(&source, &copy)?;
-        sides.push(spawn(role, &copy)?);
+    let mut sides = [Value::Null, Value::Null];
+    for round in 0..ROUNDS {
+        for (role, best) in ["lance", "optimize"].iter().zip(&mut sides) {
+            let copy = folder.path().join(format!("{role}-{round}"));
+            fixtures::tree::copy_tree(&source, &copy)?;
+            let side = spawn(role, &copy)?;
+            std::fs::remove_dir_all(&copy)?;
+            let better = |of: &Value| of["wall_seconds"].as_f64() < best["wall_seconds"].as_f64();
+            if best.is_null() || better(&side) {
+                *best = side;
+            }
+        }
     }
     let ratio = |member: &str| -> Result<f64, Failure> {
         let of = |side: &Value| side[member].as_f64().ok_or("no figure");
@@ -82,7 +92,8 @@ async fn child(role: String) -> Result<(), Failure> {
         return Ok(());
     }
     let mut plain = match role.as_str() {
-        "lance" => Some(root.open_dataset(PLAIN, None, None).await?.as_ref().clone()),
+        // As anybody opens it, with Lance's caches.
+        "lance" => Some(Dataset::open(&root.dataset_uri(PLAIN)).await?),
         _ => None,
     };
     let started = Instant::now();
