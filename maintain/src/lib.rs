@@ -1,1 +1,3 @@
-//! Maintenance of a stamp-14 graph: cleanup, optimize, repair.
+//! Maintenance of a stamp-14 graph (`docs/format/maintenance.md`).
+
+pub mod cleanup;
