@@ -87,6 +87,18 @@ pub struct LocationPlan {
     pub frozen: Option<String>,
 }
 
+impl LocationPlan {
+    /// Whether anything of the location goes.
+    pub fn removes_something(&self) -> bool {
+        !(self.chains.is_empty()
+            && self.linear.is_empty()
+            && self.dead.is_empty()
+            && self.sweep.is_empty()
+            && self.dead_files.is_empty()
+            && self.orphans.is_empty())
+    }
+}
+
 /// Classify a location. `label` names it in messages, `judge` is the verdict over an unpublished version, `now` in
 /// microseconds.
 pub fn classify(
