@@ -55,6 +55,7 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Upgrade(args) => commands::upgrade::run(&args, store, cli.quiet).await,
         Command::Snapshot(args) => commands::snapshot::run(&args, store).await,
         Command::Verify(args) => commands::verify::run(&args, store, cli.quiet).await,
+        Command::Cleanup(args) => commands::cleanup::run(&args, store, cli.quiet).await,
         Command::Commit(CommitCommand::List(args)) => {
             commands::commit_list::run(&args, store).await
         }
