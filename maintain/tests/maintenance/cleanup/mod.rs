@@ -1,0 +1,11 @@
+//! `docs/format/maintenance.md` 5 and 8.
+
+mod faults;
+mod foreign;
+mod kept;
+mod model;
+mod orphans;
+mod samples;
+mod staging;
+mod support;
+mod trees;
