@@ -35,7 +35,11 @@ pub async fn run(args: &CleanupArgs, store: Option<&str>, quiet: bool) -> anyhow
     consent::require(uri, "removing old versions of", args.yes, args.json)?;
     if !quiet {
         let local = !uri.contains("://") || uri.starts_with("file://");
-        let access = if local { "direct, local" } else { "direct, remote" };
+        let access = if local {
+            "direct, local"
+        } else {
+            "direct, remote"
+        };
         output::note(&format!("omnigraph cleanup → {uri} ({access})"));
     }
     let root = target::open(uri).await?;

@@ -65,7 +65,11 @@ impl Root {
     }
 }
 
-type Decoded = (Manifest, Vec<IndexMetadata>, Option<HashMap<String, String>>);
+type Decoded = (
+    Manifest,
+    Vec<IndexMetadata>,
+    Option<HashMap<String, String>>,
+);
 
 fn decode(bytes: &Bytes, key: &str, native: Option<&str>, version: u64) -> Result<Decoded> {
     let damaged = |why: String| Error::internal(format!("{key} is damaged: {why}"));

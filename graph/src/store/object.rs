@@ -147,7 +147,10 @@ impl Root {
     /// Stream the objects below `prefix`, recursively: key relative to the root and size in bytes. A
     /// prefix that does not exist is empty.
     pub fn list(&self, prefix: &str) -> Result<BoxStream<'static, Result<(String, u64)>>> {
-        Ok(self.list_objects(prefix)?.map_ok(|o| (o.key, o.size)).boxed())
+        Ok(self
+            .list_objects(prefix)?
+            .map_ok(|o| (o.key, o.size))
+            .boxed())
     }
 
     /// [`Root::list`] with the time each object was written last.

@@ -91,7 +91,11 @@ pub async fn capture(root: &Root) -> Result<Capture> {
     let mut trees = Trees::default();
     for (native, location) in &catalog.locations {
         let Some(native) = native else { continue };
-        if location.manifests.keys().any(|v| !graph::table::is_detached(*v)) {
+        if location
+            .manifests
+            .keys()
+            .any(|v| !graph::table::is_detached(*v))
+        {
             trees.add(&format!("{native}/_versions/1.manifest"));
         }
         if location.archived {

@@ -78,7 +78,7 @@ fn trees_of(captured: &Capture) -> Vec<Tree> {
                 parent: contents.and_then(|c| c.parent_branch.clone()),
                 identifier: contents.map(|c| c.identifier.clone()),
                 archived: location.is_some_and(|l| l.archived),
-            total: location.map(|l| l.all).unwrap_or_default(),
+                total: location.map(|l| l.all).unwrap_or_default(),
                 newest: location
                     .map_or(i64::MIN, |l| l.newest)
                     .max(written.unwrap_or(i64::MIN)),
@@ -106,7 +106,10 @@ async fn stay(
     let name = tree.name.as_str();
     let kept = |reason, why: &str| Ok(Some(Stay::new(reason, why)));
     if captured.catalog.unplaced.is_some() {
-        return kept(Reason::Undecidable, "the trees of __manifest cannot be told");
+        return kept(
+            Reason::Undecidable,
+            "the trees of __manifest cannot be told",
+        );
     }
     if captured.inventory.live.iter().any(|r| r.native == name) {
         return kept(Reason::Head, "the branch is live");
@@ -115,7 +118,10 @@ async fn stay(
         return kept(Reason::Tag, &format!("tag '{tag}' names it"));
     }
     if roots.base_refs.contains(name) || captured.imported.contains(name) {
-        return kept(Reason::MergeBase, "a merge base or its lineage comes from it");
+        return kept(
+            Reason::MergeBase,
+            "a merge base or its lineage comes from it",
+        );
     }
     let cutoff = plan.policy.cutoff(plan.now);
     if let Some(stay) = young(tree, cutoff) {

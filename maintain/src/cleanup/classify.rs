@@ -414,9 +414,10 @@ fn count_versions(
         .iter()
         .filter(|v| !swept.contains(v) && !plan.roots.contains_key(v))
         .map(|v| (*v, Reason::Undecidable));
-    let roots = plan.roots.iter().map(|(v, reasons)| {
-        (*v, reasons.first().copied().unwrap_or(Reason::Undecidable))
-    });
+    let roots = plan
+        .roots
+        .iter()
+        .map(|(v, reasons)| (*v, reasons.first().copied().unwrap_or(Reason::Undecidable)));
     let all: Vec<(u64, Reason)> = roots
         .chain(kept_linear.iter().copied())
         .chain(kept_staging.iter().copied())

@@ -31,10 +31,17 @@ pub fn render(report: &Report, policy: &str) -> String {
         text.push_str(&format!("  tree {name}: {end}\n"));
     }
     for kept in &report.undecidable_trees {
-        text.push_str(&format!("  no tree of {} goes: {}\n", kept.dataset, kept.why));
+        text.push_str(&format!(
+            "  no tree of {} goes: {}\n",
+            kept.dataset, kept.why
+        ));
     }
     list(&mut text, "branch deletions to finish", &report.retirements);
-    list(&mut text, "merge-input tags released", &report.released_tags);
+    list(
+        &mut text,
+        "merge-input tags released",
+        &report.released_tags,
+    );
     for note in &report.notes {
         text.push_str(&format!("  note: {note}\n"));
     }
@@ -65,7 +72,11 @@ fn confirm_head(report: &Report, policy: &str) -> String {
         report.uri
     );
     if !failed.is_empty() {
-        text.push_str(&format!("  {} failed: {}\n", failed.len(), failed.join(", ")));
+        text.push_str(&format!(
+            "  {} failed: {}\n",
+            failed.len(),
+            failed.join(", ")
+        ));
     }
     text
 }

@@ -265,7 +265,12 @@ mod tests {
     fn what_cannot_be_told_is_an_error() {
         let two = ledger(&[("g", "-", "-"), ("h", "-", "-"), ("i", "h", "lost")]);
         assert!(two.merge_bases("g", "h").is_err());
-        assert!(two.merge_bases("i", "h").unwrap_err().to_string().contains("lost"));
+        assert!(
+            two.merge_bases("i", "h")
+                .unwrap_err()
+                .to_string()
+                .contains("lost")
+        );
         assert_eq!(two.missing(), ["lost"]);
         let mut known = two.clone();
         known.add_absent("lost");
@@ -275,7 +280,12 @@ mod tests {
 
     #[test]
     fn first_parents_and_below() {
-        let l = ledger(&[("g", "-", "-"), ("a", "g", "-"), ("x", "g", "-"), ("m", "a", "x")]);
+        let l = ledger(&[
+            ("g", "-", "-"),
+            ("a", "g", "-"),
+            ("x", "g", "-"),
+            ("m", "a", "x"),
+        ]);
         let chain: Vec<&str> = l.first_parents("m").map(|id| &**id).collect();
         assert_eq!(chain, ["m", "a", "g"]);
         for (head, id, want) in [

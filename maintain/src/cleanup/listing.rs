@@ -315,7 +315,10 @@ mod tests {
             ("_indices/u/part.lance", Some("_indices/u")),
             ("_indices/u/a/b", Some("_indices/u")),
             ("_indices/stray", None),
-            ("_versions/.tmp_1.manifest", Some("_versions/.tmp_1.manifest")),
+            (
+                "_versions/.tmp_1.manifest",
+                Some("_versions/.tmp_1.manifest"),
+            ),
             ("_versions/latest_version_hint.json", None),
             ("_refs/tags/t.json", None),
             ("tree/b/data/a.lance", None),
@@ -331,7 +334,13 @@ mod tests {
         for version in [1, 9, u64::MAX >> 1, detached] {
             assert_eq!(version_of(&manifest_name(version)), Some(Ok(version)));
         }
-        for odd in ["1.manifest", "d5.manifest", "dx.manifest", ".manifest", "00000000000000000001.manifest"] {
+        for odd in [
+            "1.manifest",
+            "d5.manifest",
+            "dx.manifest",
+            ".manifest",
+            "00000000000000000001.manifest",
+        ] {
             assert_eq!(version_of(odd), Some(Err(())), "{odd}");
         }
         assert_eq!(version_of("latest_version_hint.json"), None);
@@ -341,12 +350,18 @@ mod tests {
     fn trees_of_paths() {
         for (below, want) in [
             ("b/data/x.lance", Some(("b", "data/x.lance"))),
-            ("t/a/_versions/1.manifest", Some(("t/a", "_versions/1.manifest"))),
+            (
+                "t/a/_versions/1.manifest",
+                Some(("t/a", "_versions/1.manifest")),
+            ),
             (
                 "b/_omnigraph_retired_branch.json",
                 Some(("b", "_omnigraph_retired_branch.json")),
             ),
-            ("b/_omnigraph/deleted_ids/u.json", Some(("b", "_omnigraph/deleted_ids/u.json"))),
+            (
+                "b/_omnigraph/deleted_ids/u.json",
+                Some(("b", "_omnigraph/deleted_ids/u.json")),
+            ),
             ("b/stray.txt", None),
             ("data/_versions/1.manifest", None),
             ("_versions/1.manifest", None),

@@ -184,7 +184,8 @@ async fn borrow(root: &Root, captured: &Capture, plan: &mut Plan) -> Result<()> 
                     Err(e) if e.is_storage() => return Err(e),
                     Err(e) => {
                         // What it borrows cannot be told: all of it may be of its own table.
-                        plan.notes.push(format!("{e}; no file of {path} is removed"));
+                        plan.notes
+                            .push(format!("{e}; no file of {path} is removed"));
                         origins.add_key(path);
                         again = true;
                     }
@@ -205,7 +206,8 @@ async fn borrow(root: &Root, captured: &Capture, plan: &mut Plan) -> Result<()> 
         }
         let trees = order(&table.table_path, &table.trees, stays);
         if let Some(why) = &table.trees_error {
-            plan.trees_kept.push((table.table_path.clone(), why.clone()));
+            plan.trees_kept
+                .push((table.table_path.clone(), why.clone()));
         }
         plan.trees.extend(trees);
     }
@@ -217,9 +219,12 @@ pub fn order(dataset: &str, trees: &[Tree], mut stays: BTreeMap<String, Stay>) -
     let going: Vec<Tree> = leaf_first(trees, &stays).into_iter().cloned().collect();
     for tree in trees {
         if !going.contains(tree) {
-            stays
-                .entry(tree.name.clone())
-                .or_insert_with(|| Stay::new(Reason::Undecidable, "trees depend on each other in a circle"));
+            stays.entry(tree.name.clone()).or_insert_with(|| {
+                Stay::new(
+                    Reason::Undecidable,
+                    "trees depend on each other in a circle",
+                )
+            });
         }
     }
     let staying = trees.iter().filter_map(|tree| {
@@ -303,8 +308,15 @@ fn own_reason(
         let why = "main never registered its table";
         return Some(Stay::new(Reason::Undecidable, why));
     }
-    if let Some(tag) = table.tags.iter().find(|t| t.branch.as_deref() == Some(&tree.name)) {
-        return Some(Stay::new(Reason::Tag, format!("tag '{}' names it", tag.name)));
+    if let Some(tag) = table
+        .tags
+        .iter()
+        .find(|t| t.branch.as_deref() == Some(&tree.name))
+    {
+        return Some(Stay::new(
+            Reason::Tag,
+            format!("tag '{}' names it", tag.name),
+        ));
     }
     if tree.name == graph::model::names::MAIN {
         return Some(Stay::new(Reason::Undecidable, "it is named main"));

@@ -162,7 +162,17 @@ mod tests {
             assert_eq!(parse_duration(text), Ok(seconds), "{text}");
         }
         for bad in [
-            "", "  ", "7 d", "7D", "1h30m", "1.5d", "-1d", "d", "7y", "7dd", "7d1",
+            "",
+            "  ",
+            "7 d",
+            "7D",
+            "1h30m",
+            "1.5d",
+            "-1d",
+            "d",
+            "7y",
+            "7dd",
+            "7d1",
             "18446744073709551615w",
         ] {
             assert!(parse_duration(bad).is_err(), "{bad}");
@@ -178,7 +188,10 @@ mod tests {
         );
         assert_eq!(both.cutoff(604_800_000_001), Some(1));
         let keep = Policy::new(Some(3), None).unwrap();
-        assert_eq!((keep.text(), keep.cutoff(9)), ("keep 3 versions".into(), None));
+        assert_eq!(
+            (keep.text(), keep.cutoff(9)),
+            ("keep 3 versions".into(), None)
+        );
         assert_eq!(Policy::new(None, None), Err(PolicyError::Missing));
         let ever = Policy::new(None, Some("18446744073709551615")).unwrap();
         assert!(ever.cutoff(1).unwrap() < 0);

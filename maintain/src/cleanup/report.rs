@@ -229,7 +229,11 @@ impl Report {
                 })
                 .collect(),
             retirements: match done {
-                None => plan.finish.iter().map(|(native, _)| native.clone()).collect(),
+                None => plan
+                    .finish
+                    .iter()
+                    .map(|(native, _)| native.clone())
+                    .collect(),
                 Some(done) => done.retirements_finished.clone(),
             },
             released_tags: match done {
@@ -250,7 +254,11 @@ impl Report {
     /// Rows and trees that failed, and other failures: what `--strict` looks at.
     pub fn failures(&self) -> u64 {
         let rows = self.datasets.iter().filter(|r| r.error.is_some()).count();
-        let trees = self.native_trees.iter().filter(|t| t.error.is_some()).count();
+        let trees = self
+            .native_trees
+            .iter()
+            .filter(|t| t.error.is_some())
+            .count();
         (rows + trees + self.errors.len()) as u64
     }
 
@@ -337,7 +345,12 @@ fn planned(table: &TablePlan) -> Swept {
             out.manifests += 1;
             out.bytes += traced.sizes.get(version).copied().unwrap_or_default();
         }
-        for File { object, counted } in plan.sweep.iter().chain(&plan.dead_files).chain(&plan.orphans) {
+        for File { object, counted } in plan
+            .sweep
+            .iter()
+            .chain(&plan.dead_files)
+            .chain(&plan.orphans)
+        {
             out.files += 1;
             if *counted {
                 out.bytes += object.size;
@@ -350,7 +363,11 @@ fn planned(table: &TablePlan) -> Swept {
 }
 
 fn manifests_of(plan: &LocationPlan) -> impl Iterator<Item = &u64> {
-    plan.chains.iter().flatten().chain(&plan.linear).chain(&plan.dead)
+    plan.chains
+        .iter()
+        .flatten()
+        .chain(&plan.linear)
+        .chain(&plan.dead)
 }
 
 fn staging(table: &TablePlan) -> Staging {

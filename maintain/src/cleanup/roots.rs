@@ -147,7 +147,10 @@ fn register_head(branch: &Branch, roots: &mut Roots) {
 async fn register_history(capture: &Capture, roots: &mut Roots) -> Result<()> {
     let mut reachable: HashSet<Arc<str>> = HashSet::new();
     for branch in &capture.branches {
-        for id in capture.ledger.first_parents(&branch.state.head.graph_commit_id) {
+        for id in capture
+            .ledger
+            .first_parents(&branch.state.head.graph_commit_id)
+        {
             if !reachable.insert(id.clone()) {
                 break;
             }
@@ -194,7 +197,9 @@ async fn retained_versions(
         .map(|version| async move {
             let record = match version == head {
                 true => None,
-                false => record_at(root, capture, native, version, Some(&branch.state.head)).await?,
+                false => {
+                    record_at(root, capture, native, version, Some(&branch.state.head)).await?
+                }
             };
             Ok::<_, Error>((version, record))
         })
@@ -323,7 +328,10 @@ async fn merge_bases(
             .or_insert(name);
     }
     for record in &tagged {
-        let name = format!("the tagged version {}", record.commit.graph_manifest_version);
+        let name = format!(
+            "the tagged version {}",
+            record.commit.graph_manifest_version
+        );
         heads
             .entry(record.commit.graph_commit_id.clone())
             .or_insert(name);
@@ -334,9 +342,9 @@ async fn merge_bases(
         for (b, b_name) in &heads[index + 1..] {
             for base in capture.ledger.merge_bases(a, b)? {
                 if *base != **a && *base != **b {
-                    bases
-                        .entry(base)
-                        .or_insert_with(|| format!("it is the merge base of {a_name} and {b_name}"));
+                    bases.entry(base).or_insert_with(|| {
+                        format!("it is the merge base of {a_name} and {b_name}")
+                    });
                 }
             }
         }

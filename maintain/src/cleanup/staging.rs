@@ -169,7 +169,8 @@ mod tests {
     #[test]
     fn verdicts() {
         let mut ledger = Ledger::default();
-        for (id, parent, generation) in [(OLD, None, 0), (NOW, Some(OLD), 1), (SIDE, Some(OLD), 1)] {
+        for (id, parent, generation) in [(OLD, None, 0), (NOW, Some(OLD), 1), (SIDE, Some(OLD), 1)]
+        {
             ledger.add(&Commit {
                 graph_commit_id: id.into(),
                 schema_contract: None,
@@ -207,7 +208,11 @@ mod tests {
             ("main", None, Verdict::Dead),
             ("main", Some(OLD), Verdict::Dead),
             ("main", Some(SIDE), Verdict::Undecidable),
-            ("main", Some("01ARZ3NDEKTSV4RRFFQ69G5FA9"), Verdict::Undecidable),
+            (
+                "main",
+                Some("01ARZ3NDEKTSV4RRFFQ69G5FA9"),
+                Verdict::Undecidable,
+            ),
             ("fork", None, Verdict::Live),
             ("fork", Some(NOW), Verdict::Live),
             ("fork", Some(OLD), Verdict::Undecidable),
@@ -219,7 +224,11 @@ mod tests {
                 incarnation: incarnation.into(),
                 head: head.map(str::to_string),
             };
-            assert_eq!(judge(Some(&witness), evidence), want, "{incarnation} {head:?}");
+            assert_eq!(
+                judge(Some(&witness), evidence),
+                want,
+                "{incarnation} {head:?}"
+            );
         }
         assert_eq!(judge(None, evidence), Verdict::Undecidable);
     }

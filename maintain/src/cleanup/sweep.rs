@@ -240,7 +240,13 @@ async fn each_manifest(
 ) -> Result<()> {
     futures::stream::iter(versions.iter().map(Ok))
         .try_for_each_concurrent(CONCURRENT_DELETES, |version| {
-            manifests(effects, place, std::slice::from_ref(version), traced, counts)
+            manifests(
+                effects,
+                place,
+                std::slice::from_ref(version),
+                traced,
+                counts,
+            )
         })
         .await
 }

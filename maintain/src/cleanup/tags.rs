@@ -175,7 +175,10 @@ mod tests {
             format!("A{}_n_{ULID}", &digest[1..]),
             format!("{digest}_n_{ULID}_x"),
         ] {
-            assert!(merge_input(&format!("{MERGE_INPUT}{bad}")).is_err(), "{bad}");
+            assert!(
+                merge_input(&format!("{MERGE_INPUT}{bad}")).is_err(),
+                "{bad}"
+            );
         }
     }
 
@@ -218,7 +221,11 @@ mod tests {
                 digest: sha256_hex(incarnation.as_bytes()),
                 head: head.map(str::to_string),
             };
-            assert_eq!(is_dead(&input, &branches, &ledger), dead, "{incarnation} {head:?}");
+            assert_eq!(
+                is_dead(&input, &branches, &ledger),
+                dead,
+                "{incarnation} {head:?}"
+            );
         }
     }
 }

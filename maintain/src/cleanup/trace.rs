@@ -122,7 +122,10 @@ async fn attempt(
             live_after: &live_after,
         };
         let verdict = |version: u64| {
-            let witness = manifests.facts.get(&version).and_then(|f| f.witness.as_ref());
+            let witness = manifests
+                .facts
+                .get(&version)
+                .and_then(|f| f.witness.as_ref());
             judge(witness, evidence)
         };
         let label = format!("{} ({})", plan.type_key, place(&path, native.as_deref()));
@@ -171,9 +174,15 @@ async fn live_after(
 /// The trees of a table, from its listing and ref objects.
 async fn trees(root: &Root, path: &str, listing: &TableListing, plan: &mut TablePlan) {
     if let Some(object) = &listing.unplaced {
-        plan.trees_error = Some(format!("{path}/{object} belongs to no tree that can be told"));
+        plan.trees_error = Some(format!(
+            "{path}/{object} belongs to no tree that can be told"
+        ));
     }
-    let named = listing.locations.keys().flatten().chain(listing.refs.keys());
+    let named = listing
+        .locations
+        .keys()
+        .flatten()
+        .chain(listing.refs.keys());
     for name in named.cloned().collect::<BTreeSet<String>>() {
         let location = listing.locations.get(&Some(name.clone()));
         let written = listing.refs.get(&name).copied();
@@ -182,7 +191,9 @@ async fn trees(root: &Root, path: &str, listing: &TableListing, plan: &mut Table
             has_ref: written.is_some(),
             archived: location.is_some_and(|l| l.archived),
             total: location.map(|l| l.all).unwrap_or_default(),
-            newest: location.map_or(i64::MIN, |l| l.newest).max(written.unwrap_or(i64::MIN)),
+            newest: location
+                .map_or(i64::MIN, |l| l.newest)
+                .max(written.unwrap_or(i64::MIN)),
             ..Tree::default()
         };
         if !is_placeable(&name) {

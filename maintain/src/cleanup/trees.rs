@@ -125,8 +125,9 @@ pub fn leaf_first<'a>(trees: &'a [Tree], stays: &BTreeMap<String, Stay>) -> Vec<
         if free.is_empty() {
             return out;
         }
-        let (now, later): (Vec<&Tree>, Vec<&Tree>) =
-            left.into_iter().partition(|t| free.contains(t.name.as_str()));
+        let (now, later): (Vec<&Tree>, Vec<&Tree>) = left
+            .into_iter()
+            .partition(|t| free.contains(t.name.as_str()));
         out.extend(now);
         left = later;
     }

@@ -106,7 +106,11 @@ async fn read_live(root: &Root, name: &str) -> String {
 
 /// Names and sizes: contents of copies differ in the paths they hold.
 fn shape(graph: &Graph) -> BTreeMap<String, u64> {
-    graph.digest().into_iter().map(|(k, (size, _))| (k, size)).collect()
+    graph
+        .digest()
+        .into_iter()
+        .map(|(k, (size, _))| (k, size))
+        .collect()
 }
 
 /// One run with a fault; how many effects arrived.

@@ -34,8 +34,16 @@ fn keep_1_leaves_the_head_and_a_second_run_removes_nothing() {
         assert_eq!(person.old_versions_removed, 4);
         let planned = row(&preview, PERSON);
         assert_eq!(
-            (planned.manifests_removed, planned.files_removed, planned.bytes_removed),
-            (person.manifests_removed, person.files_removed, person.bytes_removed)
+            (
+                planned.manifests_removed,
+                planned.files_removed,
+                planned.bytes_removed
+            ),
+            (
+                person.manifests_removed,
+                person.files_removed,
+                person.bytes_removed
+            )
         );
         assert_eq!(graph.keys(&format!("{table}/_versions")).len(), 3);
         let after = graph.digest();
@@ -48,7 +56,10 @@ fn keep_1_leaves_the_head_and_a_second_run_removes_nothing() {
             })
             .sum();
         assert_eq!(gone, person.bytes_removed);
-        assert_eq!(tree_changes(&after, &before).len() as u64, 4 + person.files_removed);
+        assert_eq!(
+            tree_changes(&after, &before).len() as u64,
+            4 + person.files_removed
+        );
         assert_eq!(graph.rows(None, &At::Head).await.unwrap(), head);
         assert_eq!(graph.commits().await, commits);
         assert!(graph.rows(None, &At::Version(3)).await.is_err());
@@ -149,7 +160,10 @@ fn a_base_of_heads_without_its_branch_stays() {
         let before = graph.rows(None, &at).await.unwrap();
         let planned = graph.preview(keep(1)).await;
         let kept = &row(&planned, PERSON).kept;
-        assert!(kept.iter().any(|k| k.reason == Reason::MergeBase), "{kept:?}");
+        assert!(
+            kept.iter().any(|k| k.reason == Reason::MergeBase),
+            "{kept:?}"
+        );
         fine(&graph.clean(keep(1)).await);
         assert_eq!(graph.rows(None, &at).await.unwrap(), before);
         assert!(graph.rows(None, &At::Version(2)).await.is_err());
@@ -190,14 +204,25 @@ fn tags_of_a_table_stay() {
         }
         let table = graph.table(PERSON).await;
         let root = graph.root().await;
-        let snapshot = graph::view::snapshot(&root, None, &At::Version(3)).await.unwrap();
-        let pin = snapshot.tables.iter().find(|t| t.table_key == PERSON).unwrap();
+        let snapshot = graph::view::snapshot(&root, None, &At::Version(3))
+            .await
+            .unwrap();
+        let pin = snapshot
+            .tables
+            .iter()
+            .find(|t| t.table_key == PERSON)
+            .unwrap();
         let staged = pin.state.pin().unwrap().metadata.staged_version.unwrap();
         graph.tag(&table, "old", None, staged);
         let tagged = graph.rows(None, &At::Version(3)).await.unwrap();
         let report = graph.clean(keep(1)).await;
         fine(&report);
-        assert!(row(&report, PERSON).kept.iter().any(|k| k.reason == Reason::Tag));
+        assert!(
+            row(&report, PERSON)
+                .kept
+                .iter()
+                .any(|k| k.reason == Reason::Tag)
+        );
         assert_eq!(graph.rows(None, &At::Version(3)).await.unwrap(), tagged);
         graph.tag(&table, "linear", None, 1);
         idle(&graph.clean(keep(1)).await);
@@ -206,7 +231,10 @@ fn tags_of_a_table_stay() {
         graph.person(None, "ada", 9).await;
         let report = graph.clean(keep(1)).await;
         let error = row(&report, PERSON).error.clone().unwrap();
-        assert!(error.contains("is absent from the listing") && error.contains("'lost'"), "{error}");
+        assert!(
+            error.contains("is absent from the listing") && error.contains("'lost'"),
+            "{error}"
+        );
     });
 }
 
@@ -221,7 +249,9 @@ fn a_lost_version_stops_its_table_and_every_file() {
         }
         let (person, city) = (graph.table(PERSON).await, graph.table("node:City").await);
         let root = graph.root().await;
-        let shown = graph::view::snapshot(&root, None, &At::Version(7)).await.unwrap();
+        let shown = graph::view::snapshot(&root, None, &At::Version(7))
+            .await
+            .unwrap();
         let table = shown.tables.iter().find(|t| t.table_key == PERSON).unwrap();
         let lost = table.state.pin().unwrap().metadata.staged_version.unwrap();
         let key = format!("{person}/_versions/d{lost}.manifest");
@@ -230,7 +260,12 @@ fn a_lost_version_stops_its_table_and_every_file() {
         let report = graph.clean(keep(3)).await;
         let broken = row(&report, PERSON);
         let error = broken.error.clone().unwrap();
-        for words in ["is absent from the listing", "--keep 1", PERSON, "branch main"] {
+        for words in [
+            "is absent from the listing",
+            "--keep 1",
+            PERSON,
+            "branch main",
+        ] {
             assert!(error.contains(words), "{error}");
         }
         assert_eq!((broken.manifests_removed, broken.bytes_removed), (0, 0));
@@ -240,7 +275,10 @@ fn a_lost_version_stops_its_table_and_every_file() {
         assert_eq!(healthy.files_removed, 0);
         let changes = tree_changes(&before, &graph.digest());
         let manifests = format!("- {city}/_versions/");
-        assert!(changes.iter().all(|c| c.starts_with(&manifests)), "{changes:?}");
+        assert!(
+            changes.iter().all(|c| c.starts_with(&manifests)),
+            "{changes:?}"
+        );
         let narrower = graph.clean(keep(1)).await;
         fine(&narrower);
         assert!(row(&narrower, PERSON).manifests_removed > 0);
@@ -318,23 +356,34 @@ fn history_catalog_and_everything_beside_tables_stay() {
 }
 
 #[test]
-fn a_dropped_table_has_its_row() {
+fn a_dropped_and_re_added_type_has_two_rows() {
     run(|| async {
         let graph = Graph::new().await;
         graph.person(None, "ada", 1).await;
         let table = graph.table("node:City").await;
-        graph
-            .load(None, Mode::Overwrite, r#"{"type":"City","data":{"name":"c"}}"#)
-            .await;
-        graph.drop_table("node:City").await;
+        let city = r#"{"type":"City","data":{"name":"c"}}"#;
+        graph.load(None, Mode::Overwrite, city).await;
+        graph.drop_city().await;
+        graph.evolve(SCHEMA).await;
+        let again = graph.table("node:City").await;
+        assert_ne!(again, table);
+        graph.load(None, Mode::Overwrite, city).await;
+        graph.load(None, Mode::Overwrite, city).await;
+        let head = graph.rows(None, &At::Head).await.unwrap();
         let report = graph.clean(keep(1)).await;
         fine(&report);
-        let city = row(&report, "node:City");
-        assert_eq!(city.table_path, table);
-        assert_eq!(city.manifests_removed, 1);
+        let rows: Vec<_> = report
+            .datasets
+            .iter()
+            .filter(|r| r.type_key == "node:City")
+            .map(|r| (r.table_path.as_str(), r.manifests_removed))
+            .collect();
+        assert_eq!(rows, [(table.as_str(), 1), (again.as_str(), 1)]);
+        let keys: Vec<_> = report.datasets.iter().map(|r| &r.type_key).collect();
+        assert!(keys.is_sorted());
         // The creation stays.
         assert_eq!(graph.keys(&format!("{table}/data")).len(), 0);
-        assert_eq!(graph.keys(&format!("{table}/_versions")).len(), 2);
+        assert_eq!(graph.rows(None, &At::Head).await.unwrap(), head);
         idle(&graph.clean(keep(1)).await);
         // A folder that is gone as a whole is no error.
         std::fs::remove_dir_all(graph.path().join(&table)).unwrap();
@@ -397,7 +446,9 @@ fn a_preview_lists_each_table_once() {
         let lists: Vec<_> = faults
             .requests()
             .into_iter()
-            .filter(|r| r.kind == Kind::List && r.path.contains(&table) && !r.path.ends_with("_refs/tags"))
+            .filter(|r| {
+                r.kind == Kind::List && r.path.contains(&table) && !r.path.ends_with("_refs/tags")
+            })
             .collect();
         assert_eq!(lists.len(), 1, "{lists:?}");
     });

@@ -6,6 +6,7 @@ mod kept;
 mod model;
 mod orphans;
 mod samples;
+mod shape;
 mod staging;
 mod support;
 mod trees;

@@ -62,7 +62,11 @@ fn orphans_go_after_seven_days() {
 #[test]
 fn what_cannot_be_read_keeps_every_file_of_its_table() {
     run(|| async {
-        for damage in ["d9223372036854775999.manifest", "7.manifest", "18446744073709551000.manifest"] {
+        for damage in [
+            "d9223372036854775999.manifest",
+            "7.manifest",
+            "18446744073709551000.manifest",
+        ] {
             let graph = Graph::new().await;
             for n in 0..3 {
                 graph.people(None, &[&format!("p{n}")]).await;
@@ -75,10 +79,24 @@ fn what_cannot_be_read_keeps_every_file_of_its_table() {
             let report = graph.clean(keep(1)).await;
             fine(&report);
             let person = row(&report, PERSON);
-            assert_eq!((person.manifests_removed, person.files_removed), (2, 0), "{damage}");
-            assert!(report.notes.iter().any(|n| n.contains("cannot be told")), "{damage}");
+            assert_eq!(
+                (person.manifests_removed, person.files_removed),
+                (2, 0),
+                "{damage}"
+            );
+            assert!(
+                report.notes.iter().any(|n| n.contains("cannot be told")),
+                "{damage}"
+            );
             assert_eq!(graph.keys(&format!("{table}/data")), files, "{damage}");
-            assert!(graph.path().join(&table).join("_versions").join(damage).exists());
+            assert!(
+                graph
+                    .path()
+                    .join(&table)
+                    .join("_versions")
+                    .join(damage)
+                    .exists()
+            );
         }
     });
 }
@@ -92,7 +110,9 @@ fn a_head_that_cannot_be_read_is_the_error_of_its_row() {
         }
         let table = graph.table(PERSON).await;
         let root = graph.root().await;
-        let shown = graph::view::snapshot(&root, None, &graph::view::At::Head).await.unwrap();
+        let shown = graph::view::snapshot(&root, None, &graph::view::At::Head)
+            .await
+            .unwrap();
         let person = shown.tables.iter().find(|t| t.table_key == PERSON).unwrap();
         let staged = person.state.pin().unwrap().metadata.staged_version.unwrap();
         let key = format!("{table}/_versions/d{staged}.manifest");

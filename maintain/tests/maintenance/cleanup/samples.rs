@@ -39,14 +39,23 @@ async fn heads(root: &Root) -> BTreeMap<String, String> {
 }
 
 async fn verified(root: &Root, name: &str) {
-    let report = verify::verify(root, &verify::VerifyOptions::default()).await.unwrap();
+    let report = verify::verify(root, &verify::VerifyOptions::default())
+        .await
+        .unwrap();
     assert_eq!(report.outcome, verify::Outcome::Ok, "{name}: {report:#?}");
 }
 
 #[test]
 fn heads_of_every_sample_survive_keep_1() {
     run(|| async {
-        for name in ["s14-observa", "s14-evolution", "s8-observa1", "s9-evolution", "s9-cleaned", "s13-observa"] {
+        for name in [
+            "s14-observa",
+            "s14-evolution",
+            "s8-observa1",
+            "s9-evolution",
+            "s9-cleaned",
+            "s13-observa",
+        ] {
             let Some((unpacked, root)) = sample(name).await else {
                 return;
             };
@@ -59,7 +68,11 @@ fn heads_of_every_sample_survive_keep_1() {
             verified(&root, name).await;
             let after = tree_digest(unpacked.path()).unwrap();
             for (key, digest) in &after {
-                assert_eq!(files.get(key), Some(digest), "{name}: {key} is new or changed");
+                assert_eq!(
+                    files.get(key),
+                    Some(digest),
+                    "{name}: {key} is new or changed"
+                );
             }
             for key in files.keys().filter(|k| !after.contains_key(*k)) {
                 let table = key.starts_with("nodes/") || key.starts_with("edges/");
@@ -88,11 +101,20 @@ fn what_a_live_fork_borrows_stays() {
             .collect();
         assert!(forks.iter().any(|t| !t.removed), "{forks:#?}");
         for fork in forks.iter().filter(|t| !t.removed) {
-            let table = report.datasets.iter().find(|r| r.table_path == fork.dataset).unwrap();
+            let table = report
+                .datasets
+                .iter()
+                .find(|r| r.table_path == fork.dataset)
+                .unwrap();
             // Its parent's files may be its own.
             assert_eq!(table.files_removed, 0, "{table:#?}");
         }
-        let kept = |reason| report.datasets.iter().any(|r| r.kept.iter().any(|k| k.reason == reason));
+        let kept = |reason| {
+            report
+                .datasets
+                .iter()
+                .any(|r| r.kept.iter().any(|k| k.reason == reason))
+        };
         assert!(kept(Reason::Borrowed), "{:#?}", report.datasets);
         assert_eq!(heads(&root).await, before);
     });
@@ -115,7 +137,10 @@ fn foreign_versions_of_a_converted_root_are_reported_and_kept() {
         }
         let head = unpacked.path().join(&target.table_path);
         let raw = lance::Dataset::open(head.to_str().unwrap()).await.unwrap();
-        assert_eq!(raw.version().version, *target.foreign_versions.last().unwrap());
+        assert_eq!(
+            raw.version().version,
+            *target.foreign_versions.last().unwrap()
+        );
         raw.count_rows(None).await.unwrap();
         verified(&root, "s9-foreign").await;
     });
@@ -129,7 +154,11 @@ fn versions_an_older_cleanup_took_are_refused_until_keep_1() {
         };
         let files = tree_digest(unpacked.path()).unwrap();
         let report = clean(&root, keep(1000)).await.unwrap();
-        let failed: Vec<_> = report.datasets.iter().filter(|r| r.error.is_some()).collect();
+        let failed: Vec<_> = report
+            .datasets
+            .iter()
+            .filter(|r| r.error.is_some())
+            .collect();
         assert!(!failed.is_empty(), "{report:#?}");
         for row in failed {
             let error = row.error.as_deref().unwrap();

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use graph::refs::BranchIdentifier;
 use graph::store::Root;
 use graph::table::open_pin;
-use lance::dataset::transaction::{Operation, Transaction, UpdateMap};
 use lance::dataset::CommitBuilder;
+use lance::dataset::transaction::{Operation, Transaction, UpdateMap};
 use write::capture::Capture;
 use write::table::Witness;
 
@@ -104,7 +104,11 @@ fn verdicts_over_real_versions() {
         }
         let staging = person.staging;
         assert_eq!(
-            (staging.dead.manifests, staging.undecidable.manifests, staging.live.manifests),
+            (
+                staging.dead.manifests,
+                staging.undecidable.manifests,
+                staging.live.manifests
+            ),
             (3, 4, 2)
         );
         assert_eq!(person.unpublished_manifests, 9);

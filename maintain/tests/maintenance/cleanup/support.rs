@@ -9,17 +9,29 @@ use std::time::{Duration, SystemTime};
 
 use fixtures::template::Template;
 use fixtures::tree::{TreeDigest, tree_digest};
+use graph::model::PinMetadata;
+use graph::model::table::canonical_path;
+use graph::schema::columns::tables;
+use graph::schema::contract::Contract;
+use graph::schema::ir::resolve;
+use graph::schema::source::{ParseMode, compile};
+use graph::schema::vintage::Vintage;
 use graph::store::{Root, RootOptions};
+use graph::table::manifest_metadata;
 use graph::view::{At, commit_list};
 use maintain::cleanup::report::Row;
 use maintain::cleanup::{Plan, Policy, Report, Stop, execute, plan};
 use tempfile::TempDir;
 use write::capture::Capture;
 use write::load::{Input, LoadOptions, Mode, load};
-use write::publish::{Changes, Lineage, Request, Update, publish};
+use write::publish::{Binding, Changes, Lineage, NewPin, Request, Update, publish};
+use write::table::create_empty;
 
-const SCHEMA: &str = "node Person { name: String @key  age: I32? }
+pub const SCHEMA: &str = "node Person { name: String @key  age: I32? }
 node City { name: String @key }
+edge Knows: Person -> Person { since: I32? }
+";
+const WITHOUT_CITY: &str = "node Person { name: String @key  age: I32? }
 edge Knows: Person -> Person { since: I32? }
 ";
 
@@ -132,19 +144,52 @@ impl Graph {
             .native
     }
 
-    /// Drop a table of a branch, without touching the schema.
-    pub async fn drop_table(&self, key: &str) {
+    /// Another schema of main: types it lacks are dropped, new ones are created empty.
+    pub async fn evolve(&self, source: &str) {
         let root = self.root().await;
         let capture = Capture::of(&root, None).await.unwrap();
-        let (row, pin) = capture.table(key).unwrap();
-        let request = Request {
-            changes: Changes {
-                updates: vec![Update::Drop {
+        let compiled = compile(source, ParseMode::Admission, Some(Vintage::Current)).unwrap();
+        let domain = &capture.state.contract.schema_identity_domain;
+        let ir = resolve(&compiled, Some(&capture.ir), domain, Vintage::Current).unwrap();
+        let declared = tables(&ir).unwrap();
+        let mut changes = Changes {
+            contract: Some(Contract::of(source, &ir)),
+            ..Changes::default()
+        };
+        for row in capture.state.visible_tables() {
+            if declared.iter().all(|d| d.identity != row.identity) {
+                changes.updates.push(Update::Drop {
                     identity: row.identity,
-                    sealed_version: pin.table_version,
-                }],
-                ..Changes::default()
-            },
+                    sealed_version: row.state.pin().unwrap().table_version,
+                });
+            }
+        }
+        for table in &declared {
+            if capture.state.table(table.identity).is_some() {
+                continue;
+            }
+            let path = canonical_path(&table.table_key, table.identity).unwrap();
+            let dataset = create_empty(&root, &path, &table.schema).await.unwrap();
+            changes.bindings.push(Binding::Register {
+                identity: table.identity,
+                table_key: table.table_key.clone(),
+            });
+            changes.updates.push(Update::Pin {
+                identity: table.identity,
+                table_key: table.table_key.clone(),
+                pin: Box::new(NewPin {
+                    table_version: 1,
+                    table_branch: None,
+                    row_count: 0,
+                    metadata: PinMetadata {
+                        last_linear_version: Some(1),
+                        ..manifest_metadata(&root, &dataset)
+                    },
+                }),
+            });
+        }
+        let request = Request {
+            changes,
             expected: Vec::new(),
             lineage: Lineage {
                 nonce: ulid::Ulid::from_datetime(SystemTime::now()),
@@ -157,6 +202,11 @@ impl Graph {
             precondition: capture.precondition(),
         };
         publish(&root, &request).await.unwrap();
+    }
+
+    /// Drop a node type of main.
+    pub async fn drop_city(&self) {
+        self.evolve(WITHOUT_CITY).await;
     }
 
     /// Every row of a state, read in full; `Err` when it cannot be.
@@ -247,7 +297,10 @@ impl Graph {
         let json = format!(
             "{{\"branch\":{branch},\"version\":{version},\"manifestSize\":1,\"createdAt\":null,\"updatedAt\":null,\"metadata\":{{}}}}"
         );
-        self.write(&format!("{dataset}/_refs/tags/{name}.json"), json.as_bytes());
+        self.write(
+            &format!("{dataset}/_refs/tags/{name}.json"),
+            json.as_bytes(),
+        );
     }
 }
 

@@ -41,7 +41,9 @@ fn a_retired_branch_goes_when_nothing_depends_on_it() {
         assert_eq!(graph.rows(Some("c"), &At::Head).await.unwrap(), rows);
         // Its commits are still there.
         let root = graph.root().await;
-        graph::view::snapshot(&root, None, &At::Commit(commit)).await.unwrap();
+        graph::view::snapshot(&root, None, &At::Commit(commit))
+            .await
+            .unwrap();
         idle(&graph.clean(keep(1)).await);
         graph.delete_branch("c").await;
         let report = graph.clean(keep(1)).await;
@@ -59,7 +61,10 @@ fn an_interrupted_retirement_is_finished() {
         let root = graph.root().await;
         let mut natives = Vec::new();
         let branches = [graph.branch("a", None).await, graph.branch("b", None).await];
-        for (native, stop) in branches.into_iter().zip([RetireStep::Archive, RetireStep::Remove]) {
+        for (native, stop) in branches
+            .into_iter()
+            .zip([RetireStep::Archive, RetireStep::Remove])
+        {
             let identifier = read_ref(&root, &native).await.unwrap().unwrap().identifier;
             let stopped = retire(&root, &native, &identifier, |step| async move {
                 match step == stop {
@@ -85,7 +90,11 @@ fn an_interrupted_retirement_is_finished() {
         assert!(has(ref_key(&natives[1])));
         assert_eq!(tree(&report, &natives[0]).reason, Some(Reason::Age));
         assert_eq!(tree(&report, &natives[1]).reason, Some(Reason::Tag));
-        assert!(report.notes.iter().any(|n| n.contains("'t'")), "{:?}", report.notes);
+        assert!(
+            report.notes.iter().any(|n| n.contains("'t'")),
+            "{:?}",
+            report.notes
+        );
         std::fs::remove_file(graph.path().join("__manifest/_refs/tags/t.json")).unwrap();
         let report = graph.clean(keep(1)).await;
         fine(&report);
@@ -116,7 +125,11 @@ fn leftovers_of_a_creation_go_after_seven_days() {
         assert!(tree(&report, &native).removed);
         assert!(!tree(&report, &published).removed);
         assert!(graph.keys(&format!("__manifest/tree/{native}")).is_empty());
-        assert!(!graph.keys(&format!("__manifest/tree/{published}")).is_empty());
+        assert!(
+            !graph
+                .keys(&format!("__manifest/tree/{published}"))
+                .is_empty()
+        );
         idle(&graph.clean(keep(1)).await);
     });
 }
@@ -139,7 +152,10 @@ fn a_retired_tree_whose_commits_nothing_archives_stays() {
         fine(&report);
         let kept = tree(&report, &native);
         assert_eq!(kept.reason, Some(Reason::Undecidable));
-        assert!(kept.why.as_deref().unwrap().contains("nothing else holds"), "{kept:?}");
+        assert!(
+            kept.why.as_deref().unwrap().contains("nothing else holds"),
+            "{kept:?}"
+        );
     });
 }
 
