@@ -128,7 +128,7 @@ async fn stay(
         return Ok(Some(stay));
     }
     if captured.inventory.retired.iter().any(|r| r.native == name) {
-        if tree.has_ref && cutoff.is_some() {
+        if tree.has_ref && !tree.archived && cutoff.is_some() {
             return kept(Reason::Age, "its archive is written by this run");
         }
         return unarchived(root, captured, tree).await;

@@ -430,3 +430,7 @@ fn count_versions(
         kept.bytes = kept.bytes.saturating_add(size);
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;
