@@ -104,7 +104,12 @@ fn a_chain_goes_links_first_and_a_root_loses_only_its_links() {
     assert_eq!(plan.chains, [vec![d(11), d(12)], vec![d(13)]]);
     assert_eq!(
         names(&plan.sweep),
-        ["data/l1.lance", "data/t1.lance", "data/t1/1000.blob", "data/l2.lance"]
+        [
+            "data/l1.lance",
+            "data/t1.lance",
+            "data/t1/1000.blob",
+            "data/l2.lance"
+        ]
     );
     assert!(plan.orphans.is_empty() && plan.dead.is_empty() && plan.linear.is_empty());
     let roots: Vec<u64> = plan.roots.keys().copied().collect();
@@ -204,7 +209,10 @@ fn what_a_pin_names() {
             }
             None => {
                 let error = plan.errors.join(" ");
-                assert!(error.contains("is absent from the listing"), "{target:?}: {error}");
+                assert!(
+                    error.contains("is absent from the listing"),
+                    "{target:?}: {error}"
+                );
             }
         }
     }
@@ -214,24 +222,65 @@ fn what_a_pin_names() {
 fn files_that_staging_uses() {
     let mut case = Case::default()
         .version(1, None, &[])
-        .version(d(1), None, &["data/swept.lance", "data/with-dead.lance", "data/with-live.lance"])
-        .version(d(2), None, &["data/dead.lance", "data/with-dead.lance", "data/dead-live.lance"])
-        .version(d(3), None, &["data/live.lance", "data/with-live.lance", "data/dead-live.lance"])
+        .version(
+            d(1),
+            None,
+            &[
+                "data/swept.lance",
+                "data/with-dead.lance",
+                "data/with-live.lance",
+            ],
+        )
+        .version(
+            d(2),
+            None,
+            &[
+                "data/dead.lance",
+                "data/with-dead.lance",
+                "data/dead-live.lance",
+            ],
+        )
+        .version(
+            d(3),
+            None,
+            &[
+                "data/live.lance",
+                "data/with-live.lance",
+                "data/dead-live.lance",
+            ],
+        )
         .version(d(4), None, &["data/unknown.lance"])
         .staged(&[d(1)])
         .linear(&[1], Some(1));
-    for name in ["swept", "with-dead", "with-live", "dead", "dead-live", "live", "unknown"] {
+    for name in [
+        "swept",
+        "with-dead",
+        "with-live",
+        "dead",
+        "dead-live",
+        "live",
+        "unknown",
+    ] {
         case = case.file(&format!("data/{name}.lance"), 400);
     }
     case.dead.insert(d(2));
     case.live.insert(d(3));
     let plan = case.plan();
     assert_eq!(names(&plan.sweep), ["data/swept.lance"]);
-    assert_eq!(names(&plan.dead_files), ["data/with-dead.lance", "data/dead.lance"]);
+    assert_eq!(
+        names(&plan.dead_files),
+        ["data/with-dead.lance", "data/dead.lance"]
+    );
     assert!(plan.orphans.is_empty());
     assert_eq!(plan.kept[&Reason::Staging].files, 3);
     assert_eq!(plan.kept[&Reason::Undecidable].files, 1);
-    assert_eq!(plan.staging[&Verdict::Dead], Total { objects: 1, bytes: 100 });
+    assert_eq!(
+        plan.staging[&Verdict::Dead],
+        Total {
+            objects: 1,
+            bytes: 100
+        }
+    );
 }
 
 #[test]

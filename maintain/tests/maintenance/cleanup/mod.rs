@@ -2,6 +2,7 @@
 
 mod faults;
 mod foreign;
+mod forks;
 mod kept;
 mod model;
 mod orphans;
