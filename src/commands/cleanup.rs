@@ -77,7 +77,8 @@ fn print(args: &CleanupArgs, policy: &Policy, report: &Report) -> anyhow::Result
     Ok(ExitCode::from(u8::from(failed)))
 }
 
-/// SIGTERM and SIGINT stop between effects: the plan is not begun, or the rest of it is left for the next run.
+/// SIGTERM and SIGINT stop between effects: the plan is not begun, or the rest of it is left for the next run. A second
+/// one ends the process at once, which a rerun finishes just as well.
 fn listen(stop: Stop) -> anyhow::Result<()> {
     #[cfg(unix)]
     {
@@ -85,11 +86,16 @@ fn listen(stop: Stop) -> anyhow::Result<()> {
         let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
         let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?;
         tokio::spawn(async move {
-            tokio::select! {
-                _ = terminate.recv() => {}
-                _ = interrupt.recv() => {}
+            for _ in 0..2 {
+                tokio::select! {
+                    _ = terminate.recv() => {}
+                    _ = interrupt.recv() => {}
+                }
+                if stop.is_asked() {
+                    std::process::exit(1);
+                }
+                stop.ask();
             }
-            stop.ask();
         });
     }
     #[cfg(not(unix))]

@@ -147,10 +147,18 @@ fn a_walk_ends_at_a_gap_and_versions_below_are_found_by_their_own_rows() {
 fn linear_versions() {
     // Registered 1, 3, 5, 7; 5 is the last one; 3 is pinned; 2 and 4 are of nobody; 6 and 8 are foreign.
     let mut case = Case::default();
+    // 1, which goes, shares a file with 2 and one with 8, which nobody registered.
     for version in 1..=8 {
         let file = format!("data/{version}.lance");
-        case = case.version(version, None, &[&file]).file(&file, 30);
+        let shared = match version {
+            1 => vec![file.as_str(), "data/a.lance", "data/b.lance"],
+            2 => vec![file.as_str(), "data/a.lance"],
+            8 => vec![file.as_str(), "data/b.lance"],
+            _ => vec![file.as_str()],
+        };
+        case = case.version(version, None, &shared).file(&file, 30);
     }
+    case = case.file("data/a.lance", 30).file("data/b.lance", 30);
     let plan = case
         .linear(&[1, 3, 5], Some(5))
         .want(Target::Pin(None, 3, Some(5)), Reason::Keep)
