@@ -24,7 +24,7 @@ use maintain::cleanup::{Plan, Policy, Report, Stop, execute, plan};
 use tempfile::TempDir;
 use write::capture::Capture;
 use write::load::{Input, LoadOptions, Mode, load};
-use write::publish::{Binding, Changes, Lineage, NewPin, Request, Update, publish};
+use write::publish::{Binding, Changes, Lineage, Merged, NewPin, Request, Update, publish};
 use write::table::create_empty;
 
 pub const SCHEMA: &str = "node Person { name: String @key  age: I32? }
@@ -200,6 +200,30 @@ impl Graph {
                 budget: write::publish::budget(None).unwrap(),
             },
             precondition: capture.precondition(),
+        };
+        publish(&root, &request).await.unwrap();
+    }
+
+    /// A commit of `into` that merges the head of `from` and changes nothing.
+    pub async fn merge(&self, from: &str, into: Option<&str>) {
+        let root = self.root().await;
+        let source = Capture::of(&root, Some(from)).await.unwrap();
+        let target = Capture::of(&root, into).await.unwrap();
+        let request = Request {
+            changes: Changes::default(),
+            expected: Vec::new(),
+            lineage: Lineage {
+                nonce: ulid::Ulid::from_datetime(SystemTime::now()),
+                branch: into.map(str::to_string),
+                actor: None,
+                created_at: 1,
+                merged: Some(Merged {
+                    state: source.state,
+                    base: None,
+                }),
+                budget: write::publish::budget(None).unwrap(),
+            },
+            precondition: target.precondition(),
         };
         publish(&root, &request).await.unwrap();
     }

@@ -171,3 +171,41 @@ fn what_belongs_to_no_tree_keeps_all_of_them() {
         assert_eq!(report.undecidable_trees.len(), 1);
     });
 }
+
+#[test]
+fn a_tree_that_a_merge_base_comes_from_stays() {
+    run(|| async {
+        for archived in [true, false] {
+            let graph = Graph::new().await;
+            graph.person(None, "ada", 1).await;
+            graph.branch("b", None).await;
+            let native = graph.branch("x", None).await;
+            let base = graph.person(Some("x"), "xen", 1).await;
+            let history = graph.keys("__history");
+            for into in [None, Some("b")] {
+                graph.merge("x", into).await;
+                graph.person(into, "eve", 1).await;
+            }
+            let rows = graph.rows(Some("x"), &At::Head).await.unwrap();
+            graph.delete_branch("x").await;
+            if !archived {
+                // As a deletion that archives nothing leaves it: only the tree holds its commits.
+                for key in graph.keys("__history") {
+                    if !history.contains(&key) && !key.contains("schemas") {
+                        std::fs::remove_file(graph.path().join(key)).unwrap();
+                    }
+                }
+            }
+            let report = graph.clean(keep(1)).await;
+            fine(&report);
+            assert_eq!(tree(&report, &native).reason, Some(Reason::MergeBase));
+            let kept = &row(&report, "node:Person").kept;
+            assert!(kept.iter().any(|k| k.reason == Reason::MergeBase), "{kept:?}");
+            if archived {
+                let found = graph.rows(None, &At::Commit(base)).await;
+                assert_eq!(found.as_ref(), Ok(&rows));
+            }
+            idle(&graph.clean(keep(1)).await);
+        }
+    });
+}
