@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use graph::Result;
 use graph::manifest::scan::{ReadMode, read_state};
 use graph::refs::{self, NativeRef, Unclaimed};
 use graph::store::{MANIFEST_DIR, Root};
+use graph::{Error, Result};
 
 use super::capture::Capture;
 use super::classify::ORPHAN_AGE;
@@ -132,6 +132,11 @@ async fn stay(
             return kept(Reason::Age, "its archive is written by this run");
         }
         return unarchived(root, captured, tree).await;
+    }
+    if tree.has_ref || tree.archived {
+        return Err(Error::Conflict(format!(
+            "branch '{name}' was deleted while the plan was made; nothing was deleted, run the command again"
+        )));
     }
     leftover(root, captured, plan, tree).await
 }

@@ -179,12 +179,18 @@ async fn retained_versions(
     let head = branch.state.version;
     let native = branch.native.as_deref();
     let listed = capture.catalog.locations.get(&branch.native);
-    let mut versions: Vec<u64> = listed
+    // A head that the listing lacks means that versions between are missing from it too.
+    if listed.is_none_or(|l| !l.manifests.contains_key(&head)) {
+        return Err(Error::Conflict(format!(
+            "branch '{}' moved to version {head} while the plan was made; nothing was deleted, run the command again",
+            branch.name()
+        )));
+    }
+    let versions: Vec<u64> = listed
         .iter()
         .flat_map(|l| l.manifests.keys().copied())
-        .filter(|v| *v < head)
+        .filter(|v| *v <= head)
         .collect();
-    versions.push(head);
     let cutoff = policy.cutoff(capture.now);
     let times = match cutoff {
         None => BTreeMap::new(),

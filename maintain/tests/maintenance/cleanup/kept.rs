@@ -5,7 +5,9 @@ use fixtures::tree::tree_changes;
 use graph::digest::sha256_hex;
 use graph::store::{Root, RootOptions};
 use graph::view::At;
+use maintain::cleanup::capture::capture;
 use maintain::cleanup::reason::Reason;
+use maintain::cleanup::roots::collect;
 use maintain::cleanup::{Policy, Stop, execute, plan, validate};
 use write::load::Mode;
 
@@ -451,5 +453,23 @@ fn a_preview_lists_each_table_once() {
             })
             .collect();
         assert_eq!(lists.len(), 1, "{lists:?}");
+    });
+}
+
+#[test]
+fn versions_that_the_listing_missed_refuse_the_plan() {
+    run(|| async {
+        let graph = Graph::new().await;
+        graph.person(None, "ada", 1).await;
+        let root = graph.root().await;
+        let early = capture(&root).await.unwrap();
+        collect(&root, &early, &keep(2)).await.unwrap();
+        // Two publishes land between the listing and the read of the head.
+        graph.person(None, "ada", 2).await;
+        graph.person(None, "ada", 3).await;
+        let mut late = capture(&root).await.unwrap();
+        late.catalog = early.catalog;
+        let refused = collect(&root, &late, &keep(2)).await.unwrap_err();
+        assert!(matches!(refused, graph::Error::Conflict(_)), "{refused}");
     });
 }

@@ -1,12 +1,14 @@
 //! Converted sample roots (behaviours 20, 21, 24 and 29): linear versions of older releases, forks, foreign commits.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use fixtures::sample::{SAMPLES_ENV, UnpackedRoot, samples_folder, unpack};
 use fixtures::tree::tree_digest;
 use graph::store::Root;
 use graph::view::At;
+use maintain::cleanup::facts::place;
+use maintain::cleanup::listing::manifest_name;
 use maintain::cleanup::reason::Reason;
 use upgrade::{Outcome, UpgradeOptions, upgrade};
 
@@ -38,6 +40,57 @@ async fn heads(root: &Root) -> BTreeMap<String, String> {
     out
 }
 
+/// Everything on disk that the heads' table versions refer to, indexes and deletion files too.
+async fn referenced(root: &Root, folder: &Path) -> BTreeSet<String> {
+    let mut out = BTreeSet::new();
+    for listed in write::branches::list(root).await.unwrap() {
+        let name = (listed.branch != "main").then_some(listed.branch.as_str());
+        let shown = graph::view::snapshot(root, name, &At::Head).await.unwrap();
+        for table in &shown.tables {
+            let Some(pin) = table.state.pin() else {
+                continue;
+            };
+            let (path, native) = graph::table::table_location(table, pin);
+            let place = place(&path, native.as_deref());
+            let version = pin.metadata.staged_version.unwrap_or(pin.table_version);
+            let key = format!("{place}/_versions/{}", manifest_name(version));
+            let parts = root
+                .read_manifest_parts(&place, &key, native.as_deref(), version)
+                .await
+                .unwrap();
+            let files = parts.manifest.fragments.iter().flat_map(|f| &f.files);
+            let bases = &parts.manifest.base_paths;
+            for file in files {
+                let below = match file.base_id {
+                    None => folder.join(&place),
+                    Some(id) => bases[&id].path.clone().into(),
+                };
+                out.insert(below.join("data").join(&file.path).display().to_string());
+            }
+            for index in parts.indices.iter().filter(|i| i.base_id.is_none()) {
+                let below = format!("{place}/_indices/{}", index.uuid);
+                assert!(folder.join(&below).is_dir(), "{below}");
+                for entry in std::fs::read_dir(folder.join(&below)).unwrap() {
+                    out.insert(entry.unwrap().path().display().to_string());
+                }
+            }
+            for fragment in parts.manifest.fragments.iter() {
+                if let Some(file) = fragment
+                    .deletion_file
+                    .as_ref()
+                    .filter(|d| d.base_id.is_none())
+                {
+                    let path =
+                        lance_table::io::deletion::relative_deletion_file_path(fragment.id, file);
+                    out.insert(folder.join(&place).join(path).display().to_string());
+                }
+            }
+        }
+    }
+    assert!(out.iter().all(|p| Path::new(p).exists()), "{out:#?}");
+    out
+}
+
 async fn verified(root: &Root, name: &str) {
     let report = verify::verify(root, &verify::VerifyOptions::default())
         .await
@@ -61,10 +114,12 @@ fn heads_of_every_sample_survive_keep_1() {
             };
             verified(&root, name).await;
             let before = heads(&root).await;
+            let uses = referenced(&root, unpacked.path()).await;
             let files = tree_digest(unpacked.path()).unwrap();
             let report = clean(&root, keep(1)).await.unwrap();
             fine(&report);
             assert_eq!(heads(&root).await, before, "{name}");
+            assert_eq!(referenced(&root, unpacked.path()).await, uses, "{name}");
             verified(&root, name).await;
             let after = tree_digest(unpacked.path()).unwrap();
             for (key, digest) in &after {

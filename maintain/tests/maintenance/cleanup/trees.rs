@@ -200,7 +200,10 @@ fn a_tree_that_a_merge_base_comes_from_stays() {
             fine(&report);
             assert_eq!(tree(&report, &native).reason, Some(Reason::MergeBase));
             let kept = &row(&report, "node:Person").kept;
-            assert!(kept.iter().any(|k| k.reason == Reason::MergeBase), "{kept:?}");
+            assert!(
+                kept.iter().any(|k| k.reason == Reason::MergeBase),
+                "{kept:?}"
+            );
             if archived {
                 let found = graph.rows(None, &At::Commit(base)).await;
                 assert_eq!(found.as_ref(), Ok(&rows));
