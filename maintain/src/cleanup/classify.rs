@@ -1,103 +1,18 @@
 //! What stays and what goes at one location (`docs/format/maintenance.md` 5.5 to 5.7). Pure: a listing, the facts of its
 //! manifests, what registrations name and what must stay, in; the plan of the location out.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::HashSet;
 
 use graph::table::is_detached;
 
 use super::facts::Manifests;
-use super::listing::{Location, Object, Total, is_sidecar, key_of};
+use super::listing::{Location, Object, is_sidecar, key_of};
+use super::location_plan::{File, LocationPlan, Registered, Target, Wanted};
 use super::reason::Reason;
 use super::staging::Verdict;
 
 /// Age at which an object that nothing names is an orphan, in microseconds. It does not depend on the policy.
 pub const ORPHAN_AGE: i64 = 7 * 86_400 * 1_000_000;
-
-/// Everything live branches ever registered at a location.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Registered {
-    /// Published dataset versions of all rows.
-    pub published: BTreeSet<u64>,
-    /// Staged versions of all rows.
-    pub staged: BTreeSet<u64>,
-    /// The greatest recorded last linear version.
-    pub last_linear: Option<u64>,
-}
-
-/// What a root names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Target {
-    /// A pin: its staged version, its published version, its last linear version.
-    Pin(Option<u64>, u64, Option<u64>),
-    /// Exactly this Lance version.
-    Version(u64),
-}
-
-/// Why a target must stay: the reason, and who names it.
-pub type Wanted = BTreeMap<Target, BTreeMap<Reason, String>>;
-
-/// A kept part of a location.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Kept {
-    /// Table versions.
-    pub versions: u64,
-    /// Files, manifests not counted.
-    pub files: u64,
-    /// Bytes of both.
-    pub bytes: u64,
-}
-
-/// A file to remove: an object and whether its bytes count (those of an index do not).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct File {
-    /// The object.
-    pub object: Object,
-    /// What keeps it when its table's files are spared after all.
-    pub counted: bool,
-}
-
-/// The plan of one location.
-#[derive(Debug, Clone, Default)]
-pub struct LocationPlan {
-    /// Roots by Lance version. A location without any is not touched.
-    pub roots: BTreeMap<u64, BTreeSet<Reason>>,
-    /// Published detached versions to remove: chains, links before tips.
-    pub chains: Vec<Vec<u64>>,
-    /// Linear versions to remove.
-    pub linear: Vec<u64>,
-    /// Dead staging to remove.
-    pub dead: Vec<u64>,
-    /// Unpublished staging by verdict: number and manifest bytes.
-    pub staging: BTreeMap<Verdict, Total>,
-    /// Linear versions above the last one.
-    pub foreign: Vec<u64>,
-    /// Files only swept manifests use.
-    pub sweep: Vec<File>,
-    /// Files only dead staging uses.
-    pub dead_files: Vec<File>,
-    /// Files that nothing names.
-    pub orphans: Vec<File>,
-    /// What stays, by reason.
-    pub kept: BTreeMap<Reason, Kept>,
-    /// Base paths that what stays reads through.
-    pub origins: BTreeSet<String>,
-    /// Roots that are not there or cannot be read; any makes the table untouchable.
-    pub errors: Vec<String>,
-    /// Why no file of the location goes although no root is missing.
-    pub frozen: Option<String>,
-}
-
-impl LocationPlan {
-    /// Whether anything of the location goes.
-    pub fn removes_something(&self) -> bool {
-        !(self.chains.is_empty()
-            && self.linear.is_empty()
-            && self.dead.is_empty()
-            && self.sweep.is_empty()
-            && self.dead_files.is_empty()
-            && self.orphans.is_empty())
-    }
-}
 
 /// Classify a location. `label` names it in messages, `judge` is the verdict over an unpublished version, `now` in
 /// microseconds.

@@ -13,9 +13,9 @@ use graph::table::table_location;
 use graph::{Error, Result};
 
 use super::capture::{Branch, Capture};
-use super::classify::{Registered, Target, Wanted};
 use super::facts::place;
 use super::listing::manifest_name;
+use super::location_plan::{Registered, Target, Wanted};
 use super::policy::{Policy, retained};
 use super::reason::Reason;
 use super::tags;

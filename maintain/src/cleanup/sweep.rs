@@ -12,9 +12,9 @@ use graph::refs::retire;
 use graph::store::Root;
 use graph::{Error, Result};
 
-use super::classify::File;
 use super::facts::place;
 use super::listing::manifest_name;
+use super::location_plan::File;
 use super::plan::{Plan, validate};
 use super::stop::Stop;
 use super::trace::{TablePlan, Traced};

@@ -8,12 +8,13 @@ use graph::store::Root;
 use graph::{Error, Result};
 
 use super::capture::{Capture, incarnation, live_now};
-use super::classify::{Kept, LocationPlan, Target, classify};
+use super::classify::classify;
 use super::facts::{self, Manifests, place};
 use super::listing::{Location, TableListing, Total, is_placeable, list_table};
+use super::location_plan::{LocationPlan, Target};
 use super::reason::Reason;
 use super::roots::Table;
-use super::staging::{Evidence, Verdict, judge};
+use super::staging::{Evidence, judge};
 use super::tags::{self, Tag};
 use super::trees::Tree;
 
@@ -220,49 +221,5 @@ async fn read_ref(root: &Root, key: &str, name: &str) -> Result<Option<RefConten
     match root.get(key, MAX_REF_BYTES).await? {
         None => Ok(None),
         Some(bytes) => RefContents::parse(&bytes, name, key).map(Some),
-    }
-}
-
-impl LocationPlan {
-    /// Keep every file after all, for `reason`.
-    pub fn spare_files(&mut self, reason: Reason, mut spared: impl FnMut(&str) -> bool) {
-        for set in [&mut self.sweep, &mut self.dead_files, &mut self.orphans] {
-            let kept: &mut BTreeMap<Reason, Kept> = &mut self.kept;
-            set.retain(|file| {
-                let keep = spared(&file.object.path);
-                if keep {
-                    let kept = kept.entry(reason).or_default();
-                    kept.files += 1;
-                    kept.bytes = kept.bytes.saturating_add(file.object.size);
-                }
-                !keep
-            });
-        }
-    }
-
-    /// Keep everything after all, manifests too.
-    pub fn spare_all(&mut self, sizes: &BTreeMap<u64, u64>, reason: Reason) {
-        self.spare_files(reason, |_| true);
-        let versions: Vec<u64> = std::mem::take(&mut self.chains)
-            .into_iter()
-            .flatten()
-            .chain(std::mem::take(&mut self.linear))
-            .chain(std::mem::take(&mut self.dead))
-            .collect();
-        for version in versions {
-            let kept = self.kept.entry(reason).or_default();
-            kept.versions += 1;
-            let size = sizes.get(&version).copied().unwrap_or_default();
-            kept.bytes = kept.bytes.saturating_add(size);
-        }
-    }
-
-    /// Whether a tree that holds the location must stay.
-    pub fn holds_something(&self) -> bool {
-        !self.roots.is_empty()
-            || !self.foreign.is_empty()
-            || self.staging.keys().any(|v| *v != Verdict::Dead)
-            || !self.errors.is_empty()
-            || self.frozen.is_some()
     }
 }

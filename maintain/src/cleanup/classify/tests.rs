@@ -1,5 +1,8 @@
+use std::collections::BTreeSet;
+
 use super::*;
 use crate::cleanup::facts::Facts;
+use crate::cleanup::listing::Total;
 
 const NOW: i64 = 1_000 * 86_400 * 1_000_000;
 
