@@ -201,7 +201,14 @@ mod tests {
     fn windows() {
         use Reason::{Age, Base, Head, Keep};
         let times = |v: u64| (v != 6).then_some(i64::try_from(v * 10).unwrap());
-        let cases: [(&[u64], bool, Option<u32>, Option<i64>, &[(u64, &[Reason])]); 7] = [
+        type Case<'a> = (
+            &'a [u64],
+            bool,
+            Option<u32>,
+            Option<i64>,
+            &'a [(u64, &'a [Reason])],
+        );
+        let cases: [Case<'_>; 7] = [
             (&[3, 4, 6, 9], false, Some(1), None, &[(9, &[Head, Keep])]),
             (&[3, 4, 6, 9], false, Some(0), None, &[(9, &[Head, Keep])]),
             (

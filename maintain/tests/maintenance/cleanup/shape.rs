@@ -11,10 +11,8 @@ fn mask(value: &mut Value) {
         Value::Array(items) => items.iter_mut().for_each(mask),
         Value::Object(members) => {
             for (name, member) in members.iter_mut() {
-                let volatile = name.contains("bytes") || name == "objects";
-                if volatile && member.is_u64() {
-                    *member = Value::from(format!("[{name}]"));
-                } else if matches!(name.as_str(), "uri" | "table_path" | "tree" | "dataset") {
+                let size = (name.contains("bytes") || name == "objects") && member.is_u64();
+                if size || matches!(name.as_str(), "uri" | "table_path" | "tree" | "dataset") {
                     *member = Value::from(format!("[{name}]"));
                 } else {
                     mask(member);
