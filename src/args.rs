@@ -8,7 +8,7 @@ use clap::{Args, Parser, Subcommand};
     name = "omnigraph",
     version,
     disable_help_subcommand = true,
-    after_help = "Not built yet: cleanup, recover, branch merge.\n\
+    after_help = "Not built yet: recover, branch merge.\n\
                   Exit codes: 0 success, 1 refused or failed, 2 usage."
 )]
 pub struct Cli {
@@ -74,6 +74,14 @@ pub enum Command {
     ///
     /// They harm no reader and no writer and are kept; only an export and a load into a new graph leaves them behind.
     Repair(RepairArgs),
+    /// Remove table versions, staging and trees that nothing retained needs.
+    ///
+    /// Without --confirm it reads everything, says what would go and what stays and why, and changes nothing. With
+    /// --confirm it makes the same plan, checks that the graph did not change meanwhile, and executes it. Heads,
+    /// merge bases and what tags name always stay, and so does what cannot be decided. No commit and nothing under
+    /// __history is removed; a commit outside of the policy stays listed, but its rows may be gone. It can be killed
+    /// at any moment and run again.
+    Cleanup(CleanupArgs),
     /// Commits of a graph.
     #[command(subcommand)]
     Commit(CommitCommand),
@@ -323,6 +331,31 @@ pub struct IndexArgs {
 pub struct RepairArgs {
     /// Root of the graph: a folder, or s3://, gs://, az://.
     pub uri: Option<String>,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `cleanup`.
+#[derive(Debug, Args)]
+pub struct CleanupArgs {
+    /// Root of the graph: a folder, or s3://, gs://, az://.
+    pub uri: Option<String>,
+    /// Keep the newest N commits of every branch; 0 counts as 1.
+    #[arg(long, value_name = "N")]
+    pub keep: Option<u32>,
+    /// Keep what is younger: a whole number and one of s, m, h, d, w (90, 24h, 7d). With --keep, both are kept.
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
+    pub older_than: Option<String>,
+    /// Execute the plan.
+    #[arg(long)]
+    pub confirm: bool,
+    /// Exit 1 when any table or tree could not be cleaned.
+    #[arg(long)]
+    pub strict: bool,
+    /// Delete on a remote store without asking.
+    #[arg(long)]
+    pub yes: bool,
     /// Print one JSON document.
     #[arg(long)]
     pub json: bool,

@@ -62,6 +62,7 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             commands::indexes::rebuild(&args, store, cli.quiet).await
         }
         Command::Repair(args) => commands::repair::run(&args, store, cli.quiet).await,
+        Command::Cleanup(args) => commands::cleanup::run(&args, store, cli.quiet).await,
         Command::Commit(CommitCommand::List(args)) => {
             commands::commit_list::run(&args, store).await
         }

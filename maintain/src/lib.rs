@@ -1,8 +1,10 @@
-//! Maintenance of a stamp-14 graph: cleanup, optimize, repair.
+//! Maintenance of a stamp-14 graph: cleanup, optimize, repair (`docs/format/maintenance.md`).
 //!
-//! Nothing here moves a linear Lance version of a table, and nothing is visible before the one publish of a run:
-//! what an interrupted run leaves is named by nothing and carries the staging witness that lets `cleanup` judge it.
+//! Nothing but `cleanup` deletes. Nothing here moves a linear Lance version of a table, and nothing is visible before the
+//! one publish of a run: what an interrupted run leaves is named by nothing and carries the staging witness that lets
+//! `cleanup` judge it.
 
+pub mod cleanup;
 mod entry;
 pub mod indexes;
 pub mod lease;

@@ -2,8 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use graph::Error;
-use write::{Result, WriteError};
+use graph::{Error, Result};
 
 /// A request to stop that every part of a run sees. Clones share it; it is never withdrawn.
 #[derive(Debug, Clone, Default)]
@@ -33,10 +32,7 @@ impl Stop {
     pub fn check(&self, how_far: impl FnOnce() -> String) -> Result<()> {
         match self.requested() {
             None => Ok(()),
-            Some(why) => Err(WriteError::Graph(Error::refused(format!(
-                "stopped: {why}; {}",
-                how_far()
-            )))),
+            Some(why) => Err(Error::refused(format!("stopped: {why}; {}", how_far()))),
         }
     }
 }

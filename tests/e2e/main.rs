@@ -10,6 +10,7 @@
 )]
 
 mod bad_input;
+mod cleanup;
 mod cli;
 mod cluster;
 mod completeness;

@@ -159,8 +159,8 @@ pub async fn live_refs(root: &Root) -> Result<Vec<NativeRef>> {
 }
 
 /// What one listing of `__manifest/tree/` shows, by native name.
-#[derive(Debug, Default)]
-struct Trees {
+#[derive(Debug, Clone, Default)]
+pub struct Trees {
     /// Trees with a retirement archive.
     archived: BTreeSet<String>,
     /// Trees with at least one version.
@@ -168,7 +168,8 @@ struct Trees {
 }
 
 impl Trees {
-    fn add(&mut self, below: &str) {
+    /// Take one key, relative to `__manifest/tree/`.
+    pub fn add(&mut self, below: &str) {
         if let Some(native) = below
             .strip_suffix(ARCHIVE_NAME)
             .and_then(|n| n.strip_suffix('/'))
@@ -200,14 +201,19 @@ impl Trees {
 /// without a valid retirement record, or one that differs from a marked ref of the same name, is
 /// [`Error::Internal`].
 pub async fn inventory(root: &Root) -> Result<RefInventory> {
-    collect(root, &mut first).await
+    collect(root, None, &mut first).await
+}
+
+/// [`inventory`] by a listing of `__manifest/tree/` that the caller made.
+pub async fn inventory_of(root: &Root, trees: Trees) -> Result<RefInventory> {
+    collect(root, Some(trees), &mut first).await
 }
 
 /// [`inventory`] that goes on past refs and archives it cannot understand and hands them back; their trees
 /// are not called unclaimed.
 pub async fn survey(root: &Root) -> Result<(RefInventory, Vec<BrokenRef>)> {
     let mut broken = Vec::new();
-    let inventory = collect(root, &mut |found| {
+    let inventory = collect(root, None, &mut |found| {
         broken.push(found);
         Ok(())
     })
@@ -222,6 +228,7 @@ fn first(found: BrokenRef) -> Result<()> {
 
 async fn collect(
     root: &Root,
+    listed: Option<Trees>,
     broken: &mut impl FnMut(BrokenRef) -> Result<()>,
 ) -> Result<RefInventory> {
     let mut unreadable = BTreeSet::new();
@@ -230,7 +237,10 @@ async fn collect(
         broken(found)
     };
     let mut inventory = active_refs(root, |_| true, &mut note).await?;
-    let trees = Trees::list(root).await?;
+    let trees = match listed {
+        Some(trees) => trees,
+        None => Trees::list(root).await?,
+    };
     for native in &trees.archived {
         let key = archive_key(native);
         let judged = match read_contents(root, &key, native).await {

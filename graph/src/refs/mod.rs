@@ -12,8 +12,8 @@ mod unclaimed;
 
 pub use contents::{BranchIdentifier, RETIRED_KEY, RefContents, RetiredRecord};
 pub use inventory::{
-    BrokenRef, NativeRef, RefInventory, archive_key, inventory, live_refs, read_ref, ref_key,
-    resolve_branch, survey, tags_on,
+    BrokenRef, NativeRef, RefInventory, Trees, archive_key, inventory, inventory_of, live_refs,
+    read_ref, ref_key, resolve_branch, survey, tags_on,
 };
 pub use retire::{RetireStep, require_retirable, retire};
 pub use unclaimed::{Unclaimed, unclaimed};

@@ -15,7 +15,7 @@ use super::{Root, guarded};
 use crate::error::{Error, Result};
 
 /// Most bytes of one manifest. A fragment takes a few hundred, so this is beyond any root that opens.
-const MAX_MANIFEST_BYTES: u64 = 1 << 30;
+pub(super) const MAX_MANIFEST_BYTES: u64 = 1 << 30;
 const FOOTER: usize = 16;
 const MAGIC: &[u8] = b"LANC";
 
@@ -140,7 +140,7 @@ impl Root {
     }
 }
 
-fn manifest_offset(bytes: &Bytes) -> std::result::Result<usize, String> {
+pub(super) fn manifest_offset(bytes: &Bytes) -> std::result::Result<usize, String> {
     let Some(footer) = bytes.len().checked_sub(FOOTER).map(|at| &bytes[at..]) else {
         return Err(format!("it has {} bytes, fewer than a footer", bytes.len()));
     };
@@ -153,7 +153,7 @@ fn manifest_offset(bytes: &Bytes) -> std::result::Result<usize, String> {
 }
 
 /// The section at `at`, its length first, checked to lie inside the file: Lance slices without looking.
-fn section(bytes: &Bytes, at: usize) -> std::result::Result<Bytes, String> {
+pub(super) fn section(bytes: &Bytes, at: usize) -> std::result::Result<Bytes, String> {
     let outside = || {
         format!(
             "a section at {at} of {} bytes reaches beyond it",

@@ -7,6 +7,7 @@ mod dataset;
 mod guarded;
 pub mod location;
 mod manifest_file;
+mod manifest_parts;
 mod object;
 mod small_objects;
 
@@ -15,7 +16,8 @@ pub use conditional::PROBE_DIR;
 pub use dataset::{MANIFEST_DIR, ManifestVersion};
 pub use guarded::guarded;
 pub use manifest_file::{ManifestFile, RowEffect};
-pub use object::{Created, Tail};
+pub use manifest_parts::ManifestParts;
+pub use object::{Created, ListedObject, Tail};
 
 use std::sync::Arc;
 

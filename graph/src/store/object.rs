@@ -31,6 +31,17 @@ pub struct Tail {
     pub size: u64,
 }
 
+/// One object of a listing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedObject {
+    /// Relative to the root.
+    pub key: String,
+    /// Bytes.
+    pub size: u64,
+    /// Microseconds since the Unix epoch, by the clock of the store.
+    pub modified: i64,
+}
+
 impl Root {
     /// Read a whole object of at most `max` bytes. `None` when it does not exist; a larger object is
     /// [`Error::Limit`] and its body is not read.
@@ -136,14 +147,31 @@ impl Root {
     /// Stream the objects below `prefix`, recursively: key relative to the root and size in bytes. A
     /// prefix that does not exist is empty.
     pub fn list(&self, prefix: &str) -> Result<BoxStream<'static, Result<(String, u64)>>> {
+        Ok(self
+            .list_objects(prefix)?
+            .map_ok(|o| (o.key, o.size))
+            .boxed())
+    }
+
+    /// [`Root::list`] with the time each object was written last.
+    pub fn list_objects(&self, prefix: &str) -> Result<BoxStream<'static, Result<ListedObject>>> {
         let path = self.path(prefix)?;
         let (root, prefix) = (self.clone(), prefix.to_string());
         let stream = self.store().inner.list(Some(&path));
         Ok(stream
             .filter_map(move |item| {
                 let entry = match item {
-                    Ok(ObjectMeta { location, size, .. }) => match root.key_of(&location) {
-                        Some(key) => Some(Ok((key, size))),
+                    Ok(ObjectMeta {
+                        location,
+                        size,
+                        last_modified,
+                        ..
+                    }) => match root.key_of(&location) {
+                        Some(key) => Some(Ok(ListedObject {
+                            key,
+                            size,
+                            modified: last_modified.timestamp_micros(),
+                        })),
                         None => Some(Err(Error::internal(format!(
                             "the listing of {prefix} answered the foreign key {location}"
                         )))),

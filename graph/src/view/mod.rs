@@ -3,6 +3,8 @@
 
 mod lineage;
 mod snapshot;
+mod version;
 
 pub use lineage::commit_list;
 pub use snapshot::{At, Snapshot, snapshot};
+pub use version::VersionReader;

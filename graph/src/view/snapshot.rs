@@ -10,8 +10,9 @@ use crate::manifest::BranchState;
 use crate::manifest::scan::{ReadMode, read_branch, read_state};
 use crate::model::{Commit, HistoryRecord, TableRow};
 use crate::refs::{self, NativeRef};
-use crate::stamp::{CURRENT, GuardInput, PENDING_KEY, StampReading, guard_stamp};
+use crate::stamp::{CURRENT, GuardInput};
 use crate::store::Root;
+use crate::view::version::VersionReader;
 
 /// Which state of a branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -151,36 +152,17 @@ async fn at_version(
                 e
             }
         })?;
-    let fenced = opened.metadata(PENDING_KEY).is_some();
-    let legacy = match StampReading::of(&opened) {
-        StampReading::Absent => true,
-        StampReading::Number(n) => n < CURRENT || (n == CURRENT && fenced),
-        StampReading::NotANumber(_) => false,
-    };
-    if legacy {
-        let reader = HistoryReader::new(root.clone());
-        let forks = fork_points(root).await?;
-        let fork_point = |name: &str| forks.get(name).cloned();
-        let after_fence = fenced && StampReading::of(&opened) == StampReading::Number(CURRENT);
-        if let Some(served) = reader
-            .numeric_record(native, version, after_fence, &fork_point, Some(&state.head))
-            .await?
-        {
-            let record = served.into_found()?;
-            return Ok(Snapshot {
-                branch: branch
-                    .filter(|b| *b != crate::model::names::MAIN)
-                    .map(str::to_string),
-                manifest_version: version,
-                ..of_record(record)
-            });
-        }
-    }
-    guard_stamp(&GuardInput::of(&opened, root.uri()))?;
-    Ok(of_state(
-        branch,
-        read_state(&opened, ReadMode::State).await?,
-    ))
+    let record = VersionReader::new(root.clone(), None)
+        .record(&opened, Some(&state.head))
+        .await?
+        .into_found()?;
+    Ok(Snapshot {
+        branch: branch
+            .filter(|b| *b != crate::model::names::MAIN)
+            .map(str::to_string),
+        manifest_version: version,
+        ..of_record(record)
+    })
 }
 
 /// Where every ref of `__manifest`, live or retired, forked from.

@@ -114,7 +114,7 @@ pub async fn stage(root: &Root, options: &OptimizeOptions) -> Result<Staged> {
     let staged = AtomicUsize::new(0);
     let guard = || {
         let staged = staged.load(Ordering::Relaxed);
-        options.stop.check(|| how_far(staged, with_work))
+        Ok(options.stop.check(|| how_far(staged, with_work))?)
     };
     let (guard, memory, witness, staged) = (&guard, &memory, &witness, &staged);
     let chains: Vec<Chain> = futures::stream::iter(tables.iter().zip(&planned))

@@ -1,5 +1,6 @@
 //! The upgrade on an object store: a real S3 server on loopback, seen through a proxy.
 
+mod cleanup;
 mod conditions;
 mod interrupted;
 mod runs;
