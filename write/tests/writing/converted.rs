@@ -16,7 +16,7 @@ fn person(name: &str) -> String {
 }
 
 #[test]
-fn every_converted_branch_takes_loads_and_settles_its_legacy_head() {
+fn b37_every_converted_branch_takes_loads_and_settles_its_legacy_head() {
     on_deep_stack(|| async {
         for spec in [SpecS::stamp_8(), SpecS::stamp_9(), SpecS::stamp_13()] {
             let folder = tempfile::tempdir().unwrap();

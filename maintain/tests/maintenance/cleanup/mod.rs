@@ -1,5 +1,6 @@
 //! `docs/format/maintenance.md` 5 and 8.
 
+mod converted;
 mod faults;
 mod foreign;
 mod forks;
