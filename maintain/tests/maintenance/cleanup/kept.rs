@@ -474,3 +474,22 @@ fn versions_that_the_listing_missed_refuse_the_plan() {
         assert!(matches!(refused, graph::Error::Conflict(_)), "{refused}");
     });
 }
+
+#[test]
+fn a_location_whose_first_root_does_not_open_loses_nothing() {
+    run(|| async {
+        let graph = Graph::new().await;
+        for n in 0..3 {
+            graph.person(None, "ada", n).await;
+        }
+        let (root, table) = (graph.root().await, graph.table(PERSON).await);
+        let planned = graph.plan(keep(1)).await.unwrap();
+        let first = format!("{table}/_versions/{:020}.manifest", u64::MAX - 1);
+        graph.write(&first, b"damaged after the plan");
+        let before = graph.digest();
+        let done = execute(&root, &planned, 4, &Stop::default()).await.unwrap();
+        let error = done.tables[&table].error.clone().unwrap();
+        assert!(error.contains("does not open"), "{error}");
+        assert_eq!((done.deletes, graph.digest()), (0, before));
+    });
+}

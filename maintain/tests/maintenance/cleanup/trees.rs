@@ -4,6 +4,7 @@ use graph::refs::{RetireStep, archive_key, read_ref, ref_key, retire};
 use graph::view::At;
 use maintain::cleanup::reason::Reason;
 use maintain::cleanup::report::{Report, TreeRow};
+use maintain::cleanup::{Stop, execute};
 
 use super::support::*;
 
@@ -209,6 +210,34 @@ fn a_tree_that_a_merge_base_comes_from_stays() {
                 assert_eq!(found.as_ref(), Ok(&rows));
             }
             idle(&graph.clean(keep(1)).await);
+        }
+    });
+}
+
+#[test]
+fn a_tree_that_changed_since_the_plan_stays() {
+    run(|| async {
+        let graph = Graph::new().await;
+        graph.person(None, "ada", 1).await;
+        let native = graph.branch("b", None).await;
+        graph.delete_branch("b").await;
+        let root = graph.root().await;
+        let place = format!("__manifest/tree/{native}");
+        for change in ["object", "tag"] {
+            let planned = graph.plan(keep(1)).await.unwrap();
+            assert!(planned.trees.iter().any(|t| t.stay.is_none()));
+            match change {
+                "object" => graph.write(&format!("{place}/data/new.lance"), b"x"),
+                _ => graph.tag("__manifest", "t", Some(&native), 2),
+            }
+            let before = graph.digest();
+            let ended = execute(&root, &planned, 4, &Stop::default()).await;
+            let text = match ended {
+                Ok(done) => done.trees[&place].clone().unwrap_err(),
+                Err(e) => e.to_string(),
+            };
+            assert!(text.contains("run the command again"), "{change}: {text}");
+            assert_eq!(graph.digest(), before, "{change}");
         }
     });
 }
