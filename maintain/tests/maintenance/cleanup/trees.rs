@@ -2,9 +2,10 @@
 
 use graph::refs::{RetireStep, archive_key, read_ref, ref_key, retire};
 use graph::view::At;
+use maintain::Stop;
+use maintain::cleanup::execute;
 use maintain::cleanup::reason::Reason;
 use maintain::cleanup::report::{Report, TreeRow};
-use maintain::cleanup::{Stop, execute};
 
 use super::support::*;
 
