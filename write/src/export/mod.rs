@@ -59,9 +59,11 @@ pub async fn export(
             .by_key(&row.table_key)
             .map(|index| &types.tables()[index])
             .ok_or_else(|| {
-                Error::internal(format!(
-                    "{} is pinned, but the schema of commit {} does not declare it",
-                    row.table_key, shown.head.graph_commit_id
+                Error::refused(format!(
+                    "{} is part of this state, but the schema that is recorded for commit {} does not declare it: states \
+                     from before an upgrade of stamp 8 or 9 have the schema that was accepted at the upgrade. Its rows \
+                     are version {} of the Lance dataset {}",
+                    row.table_key, shown.head.graph_commit_id, pin.table_version, row.table_path
                 ))
             })?;
         exported.tables += 1;

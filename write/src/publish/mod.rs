@@ -78,6 +78,7 @@ pub struct Published {
 /// A lost acknowledgement is resolved by reading the version that was attempted; when that does not tell, the
 /// outcome is [`WriteError::InDoubt`].
 pub async fn publish(root: &Root, request: &Request) -> Result<Published> {
+    root.require_conditional_setting()?;
     let mut lost = None;
     for _ in 0..=PUBLISHER_RETRY_BUDGET {
         match attempt(root, request).await? {
