@@ -8,7 +8,7 @@ use clap::{Args, Parser, Subcommand};
     name = "omnigraph",
     version,
     disable_help_subcommand = true,
-    after_help = "Not built yet: optimize, repair, cleanup, recover, branch merge.\n\
+    after_help = "Not built yet: optimize, repair, cleanup, branch merge.\n\
                   Exit codes: 0 success, 1 refused or failed, 2 usage."
 )]
 pub struct Cli {
@@ -32,6 +32,12 @@ pub enum Command {
     /// graph offline and back up the whole root before running it without --check. It can be killed at
     /// any moment and run again.
     Upgrade(UpgradeArgs),
+    /// Finish the interrupted writes of a graph of stamp 6, 8 or 9, as the release that wrote it would.
+    ///
+    /// Without --confirm it only reads and says, for each recovery sidecar, what is there and what would be done. Take
+    /// the graph offline and back up the whole root before running it with --confirm. It can be killed at any moment
+    /// and run again. Exit code 1 when a sidecar stays.
+    Recover(RecoverArgs),
     /// Create a graph from a schema, at an empty root.
     ///
     /// A root that holds anything of a graph is refused. What an interrupted init leaves is named by the next one.
@@ -236,6 +242,22 @@ pub struct UpgradeArgs {
     /// Stamp to convert to; 14 is the only one.
     #[arg(long, value_name = "N")]
     pub to_format: Option<u32>,
+    /// Print the report as one JSON document.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `recover`.
+#[derive(Debug, Args)]
+pub struct RecoverArgs {
+    /// Root of the graph: a folder, or s3://, gs://, az:// (direct storage only).
+    pub uri: Option<String>,
+    /// Only read: report what would be done. The default.
+    #[arg(long, conflicts_with = "confirm")]
+    pub check: bool,
+    /// Settle every sidecar, oldest first.
+    #[arg(long)]
+    pub confirm: bool,
     /// Print the report as one JSON document.
     #[arg(long)]
     pub json: bool,

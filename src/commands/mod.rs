@@ -6,6 +6,7 @@ pub mod commit_show;
 pub mod export;
 pub mod init;
 pub mod load;
+pub mod recover;
 pub mod schema_show;
 pub mod snapshot;
 pub mod upgrade;
