@@ -11,6 +11,7 @@ pub mod judge;
 pub mod listing;
 pub mod observe;
 pub mod plan;
+pub mod repair;
 pub mod report;
 mod run;
 pub mod sidecar;

@@ -7,6 +7,7 @@ pub mod export;
 pub mod init;
 pub mod load;
 pub mod recover;
+pub mod repair_legacy;
 pub mod schema_show;
 pub mod snapshot;
 pub mod upgrade;

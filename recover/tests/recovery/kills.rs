@@ -8,6 +8,7 @@ use fixtures::sample::UnpackedRoot;
 use recover::recover;
 use recover::report::Outcome;
 
+use crate::support::edit::*;
 use crate::support::*;
 
 /// One run with a fault, one without; what is left equals `whole`.
@@ -30,7 +31,15 @@ async fn survives(root: &UnpackedRoot, fault: Fault, whole: &Left) {
     );
 }
 
-async fn matrix(archives: &Path, name: &str) {
+/// What is done to a stopped root before the run.
+type Prepare = fn(&Path);
+
+async fn matrix(archives: &Path, name: &str, prepare: Prepare) {
+    let stopped = |archives: &Path, name: &str| {
+        let root = stopped(archives, name);
+        prepare(root.path());
+        root
+    };
     let root = stopped(archives, name);
     let faults = FaultStore::new();
     let seen = open_seen(root.path(), &faults).await;
@@ -49,20 +58,38 @@ async fn matrix(archives: &Path, name: &str) {
 }
 
 macro_rules! killed {
-    ($($test:ident = $name:literal),*) => {$(
+    ($($test:ident = $name:literal $prepare:expr),*) => {$(
         #[test]
         fn $test() {
             let Some(archives) = archives() else { return };
-            run(|| async move { matrix(&archives, $name).await });
+            run(|| async move { matrix(&archives, $name, $prepare).await });
         }
     )*};
 }
 
+fn armed(root: &Path) {
+    edit(&only_sidecar(root), disarm);
+}
+
+fn orphaned(root: &Path) {
+    std::fs::remove_file(root.join("__manifest/_refs/branches/touch.json")).unwrap();
+}
+
+/// An optimize that left one table alone.
+fn with_a_still_table(root: &Path) {
+    let file = only_sidecar(root);
+    unwrite(root, &location(&file, "node:Night"));
+}
+
 killed!(
-    a_partial_load = "sc-load-armed-partial",
-    a_confirmed_load = "sc-load-confirmed",
-    a_merge = "sc-merge-confirmed",
-    an_optimize = "sc-optimize",
-    a_schema_apply = "sc-schema-staged",
-    an_untouched_fork = "sc-touch-fork"
+    a_partial_load = "sc-load-armed-partial" |_| {},
+    a_confirmed_load = "sc-load-confirmed" |_| {},
+    a_merge = "sc-merge-confirmed" |_| {},
+    a_merge_taken_back = "sc-merge-confirmed" armed,
+    an_optimize = "sc-optimize" |_| {},
+    an_optimize_taken_back = "sc-optimize" with_a_still_table,
+    a_schema_apply = "sc-schema-staged" |_| {},
+    a_schema_apply_taken_back = "sc-schema-staged" armed,
+    an_untouched_fork = "sc-touch-fork" |_| {},
+    a_deleted_branch = "sc-touch-fork" orphaned
 );

@@ -7,6 +7,9 @@
     missing_docs
 )]
 
+mod fabricated;
 mod kills;
+mod refusals;
+mod shapes;
 mod support;
 mod twins;

@@ -1,5 +1,6 @@
 //! Stopped sample roots, runs over them, and what a run leaves.
 
+pub mod edit;
 mod left;
 
 use std::future::Future;
