@@ -7,9 +7,11 @@
     missing_docs
 )]
 
+mod carried;
 mod fabricated;
 mod kills;
 mod refusals;
+mod repair;
 mod shapes;
 mod support;
 mod twins;
