@@ -8,6 +8,7 @@
 pub mod apply;
 pub mod audit;
 pub mod judge;
+pub mod leftover;
 pub mod listing;
 pub mod observe;
 pub mod plan;

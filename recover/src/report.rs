@@ -7,6 +7,7 @@ pub use human::render;
 use serde::Serialize;
 
 use crate::judge::Table;
+use crate::leftover::StagingReport;
 use crate::plan::{Decision, Plan};
 use crate::sidecar::{EffectPhase, Sidecar};
 
@@ -24,11 +25,11 @@ pub enum Mode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// No sidecar is there.
+    /// No sidecar and nothing staged is there.
     Clean,
-    /// Every sidecar can be settled.
+    /// Everything can be settled.
     Pending,
-    /// Every sidecar was settled.
+    /// Everything was settled.
     Recovered,
     /// A sidecar stays.
     Refused,
@@ -96,8 +97,12 @@ pub struct Report {
     pub stamp: u32,
     /// How it ended.
     pub outcome: Outcome,
+    /// Staging copies of the schema that no sidecar explains.
+    pub staging: Option<StagingReport>,
     /// The sidecars, oldest first.
     pub sidecars: Vec<SidecarReport>,
+    /// What the operator should know besides.
+    pub notes: Vec<String>,
 }
 
 impl SidecarReport {
@@ -166,7 +171,9 @@ impl Report {
             mode,
             stamp,
             outcome: Outcome::Clean,
+            staging: None,
             sidecars: Vec::new(),
+            notes: Vec::new(),
         }
     }
 
@@ -181,8 +188,10 @@ impl Report {
 
     /// Derive the outcome from the sidecars.
     pub fn conclude(&mut self) {
-        let any = |status: Status| self.sidecars.iter().any(|s| s.status == status);
-        self.outcome = if self.sidecars.is_empty() {
+        let staged = self.staging.iter().map(|s| s.status);
+        let all = || staged.clone().chain(self.sidecars.iter().map(|s| s.status));
+        let any = |status: Status| all().any(|s| s == status);
+        self.outcome = if all().next().is_none() {
             Outcome::Clean
         } else if any(Status::Failed) {
             Outcome::Failed

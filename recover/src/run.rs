@@ -1,13 +1,16 @@
 //! One run of `omnigraph recover`.
 
 use graph::Result;
+use graph::model::names::SCHEMA_APPLY_LOCK;
 use graph::store::Root;
 use legacy::publish::BranchCatalog;
 
 use crate::apply::{Applied, apply};
+use crate::leftover;
 use crate::listing::{self, Listed};
 use crate::plan::{Decision, Pass, Plan, plan};
 use crate::report::{Mode, Outcome, Report, SidecarReport, Status};
+use crate::sidecar::WriterKind;
 
 /// Plans of one sidecar in all, when something changes between plan and effect.
 const ATTEMPTS: u32 = 6;
@@ -42,7 +45,25 @@ pub async fn recover(root: &Root, options: &RecoverOptions) -> Result<Report> {
         Mode::Check
     };
     let mut report = Report::new(mode, main.stamp.get());
-    if options.confirm && listed.iter().all(|l| l.sidecar.is_ok()) {
+    report.notes = notes(root).await?;
+    let readable = listed.iter().all(|l| l.sidecar.is_ok());
+    let confirm = options.confirm && readable;
+    if confirm {
+        prove_store(root).await?;
+    }
+    let schema_apply = |l: &Listed| {
+        let kind = l.sidecar.as_ref().map(|s| s.writer_kind);
+        kind.is_ok_and(|k| k == WriterKind::SchemaApply)
+    };
+    // A file that cannot be understood may be the one that explains what is staged.
+    if readable && !listed.iter().any(schema_apply) {
+        report.staging = leftover::settle(root, &main, confirm).await?;
+    }
+    let held = report
+        .staging
+        .as_ref()
+        .is_some_and(|s| s.status == Status::Refused);
+    if confirm && !held {
         settle(root, &listed, now, &mut report).await?;
     } else {
         let pass = Pass {
@@ -59,6 +80,31 @@ pub async fn recover(root: &Root, options: &RecoverOptions) -> Result<Report> {
     }
     report.conclude();
     Ok(report)
+}
+
+/// Exact commits rest on conditional creation: a remote store has to honour it before anything is written.
+pub(crate) async fn prove_store(root: &Root) -> Result<()> {
+    root.require_conditional_setting()?;
+    match root.is_remote() {
+        true => root.prove_conditional_create().await,
+        false => Ok(()),
+    }
+}
+
+/// What the operator should know beside the sidecars.
+async fn notes(root: &Root) -> Result<Vec<String>> {
+    let refs = graph::refs::live_refs(root).await?;
+    let lock = refs.iter().find(|r| r.logical() == SCHEMA_APPLY_LOCK);
+    Ok(lock
+        .map(|lock| {
+            format!(
+                "the ref {} of a schema apply is live; recovery leaves it, releases refuse to write while it is there, and \
+                 omnigraph upgrade retires it at stamps 8 and 9",
+                lock.native
+            )
+        })
+        .into_iter()
+        .collect())
 }
 
 async fn look(pass: &Pass<'_>, entry: &Listed) -> SidecarReport {

@@ -133,9 +133,24 @@ fn contract(objects: &RootObjects) -> std::result::Result<ContractHead, String> 
 pub async fn promote(root: &Root, target: &str) -> Result<()> {
     let found = SchemaObjects::read(root).await?;
     found.check_target(target).map_err(Error::refused)?;
+    promote_all(root, &found).await
+}
+
+/// Promote what was found.
+pub(crate) async fn promote_all(root: &Root, found: &SchemaObjects) -> Result<()> {
     for object in ContractObject::ALL {
         if let Some(bytes) = slot(&found.staged, object) {
             root.overwrite(object.name(), bytes.clone()).await?;
+            root.delete(object.staging_name()).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Remove what was found. The source goes last: staging objects without it read as a promotion that was begun.
+pub(crate) async fn remove_all(root: &Root, found: &SchemaObjects) -> Result<()> {
+    for object in ContractObject::ALL.into_iter().rev() {
+        if slot(&found.staged, object).is_some() {
             root.delete(object.staging_name()).await?;
         }
     }
@@ -148,10 +163,5 @@ pub async fn discard(root: &Root, authority: &str, target: &str) -> Result<()> {
     found
         .check_discard(authority, target)
         .map_err(Error::refused)?;
-    for object in ContractObject::ALL {
-        if slot(&found.staged, object).is_some() {
-            root.delete(object.staging_name()).await?;
-        }
-    }
-    Ok(())
+    remove_all(root, &found).await
 }

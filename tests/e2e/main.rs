@@ -16,6 +16,7 @@ mod completeness;
 mod damage;
 mod fuzz;
 mod kills;
+mod recover;
 mod s3;
 mod samples;
 mod support;

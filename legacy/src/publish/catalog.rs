@@ -3,7 +3,7 @@
 //! Reads one version of `__manifest` whole. Unlike [`crate::HeadScan`], which serves the upgrade, it accepts the key
 //! clock of stamp 6, the table's own data version (`docs/format/legacy-manifest.md` 3).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use graph::model::names::{MAIN, logical_name};
 use graph::model::{Pin, TableIdentity};
@@ -49,6 +49,8 @@ pub struct CatalogRows {
     pub commits: Vec<LegacyCommit>,
     /// `graph_head` rows: logical branch (`main` for main) to commit id.
     pub heads: BTreeMap<String, String>,
+    /// Ids of the commits added row by row, to notice a second one.
+    seen: BTreeSet<String>,
 }
 
 impl CatalogRows {
@@ -82,9 +84,9 @@ impl CatalogRows {
                 )
             }
             Row::Commit(commit) => {
-                let held = self.commits.iter().any(|c| c.id == commit.id);
+                let new = self.seen.insert(commit.id.clone());
                 self.commits.push(commit);
-                twice(held)
+                twice(!new)
             }
             Row::Head { branch, commit } => twice(self.heads.insert(branch, commit).is_some()),
             Row::Contract(_) => Err("a schema_contract row, which these stamps do not have".into()),

@@ -206,7 +206,13 @@ fn problem(
                 reading.branch.as_deref().unwrap_or("main")
             ));
         }
-        Head::NoRef if confirmed => {
+        Head::NoRef if reading.fork.is_some() => {
+            return Some(format!(
+                "the ref '{}' of table {key} is there, but its tree is gone",
+                reading.branch.as_deref().unwrap_or("main")
+            ));
+        }
+        Head::NoRef if confirmed && sidecar.protocol_v3.is_some() => {
             return Some(format!(
                 "the ref '{}' of table {key} was confirmed and is gone",
                 reading.branch.as_deref().unwrap_or("main")

@@ -20,10 +20,20 @@ pub(super) async fn steps(read: &Read<'_>) -> Result<Vec<Step>> {
             _ => table.ownership == Ownership::None,
         };
         if unused {
-            steps.extend(step(read, table, None).await?);
+            steps.extend(step(read, table, begun(read, table)).await?);
         }
     }
     Ok(steps)
+}
+
+/// The version of its own that an index build made in a ref which an interrupted rollback has already removed: the
+/// recorded plan says that it was proved.
+fn begun(read: &Read<'_>, table: &Table) -> Option<u64> {
+    let recorded = read.sidecar.payload()?.rollback_audit_outcomes.as_ref()?;
+    let proved = read.sidecar.writer_kind == WriterKind::EnsureIndices
+        && !table.exists
+        && recorded.iter().any(|o| o.table_key == table.table_key);
+    proved.then_some(table.post_commit_pin)
 }
 
 /// Remove the ref of one table. `proved` is the write's own version in it.

@@ -67,6 +67,9 @@ pub async fn repair(root: &Root, options: &RepairOptions) -> Result<RepairReport
         if chosen.is_empty() {
             continue;
         }
+        if report.commits.is_empty() {
+            crate::run::prove_store(root).await?;
+        }
         require_idle(root).await?;
         let commit = publish_refs(root, catalog, &chosen, options).await?;
         if catalog.branch.is_none() {
@@ -118,7 +121,7 @@ async fn require_contract(root: &Root) -> Result<()> {
     let staged = schema.staged_names();
     if !staged.is_empty() {
         return Err(Error::refused(format!(
-            "{} exists: a schema apply was interrupted. Open the graph read-write with the release that wrote it",
+            "{} exists: a schema apply was interrupted. Run omnigraph recover --check first",
             staged.join(", ")
         )));
     }

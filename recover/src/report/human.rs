@@ -6,6 +6,20 @@ use crate::judge::Table;
 /// Render a report; ends in a newline.
 pub fn render(report: &Report) -> String {
     let mut lines = vec![format!("stamp: {}", report.stamp)];
+    if let Some(staging) = &report.staging {
+        let word = match staging.status {
+            Status::Settled => "done",
+            Status::Refused => "stays",
+            _ => "would be done",
+        };
+        lines.push(format!(
+            "{}: {:?} ({word}): {}",
+            staging.objects.join(", "),
+            staging.decision,
+            staging.reason
+        ));
+    }
+    lines.extend(report.notes.iter().map(|n| format!("note: {n}")));
     for sidecar in &report.sidecars {
         lines.push(String::new());
         lines.extend(sidecar_lines(sidecar));
@@ -74,15 +88,15 @@ fn age(seconds: i64) -> String {
 
 fn last_line(report: &Report) -> String {
     match (report.outcome, report.mode) {
-        (Outcome::Clean, _) => "clean: no sidecar is there".into(),
+        (Outcome::Clean, _) => "clean: no sidecar is there, and nothing is staged".into(),
         (Outcome::Pending, _) => {
-            "every sidecar can be settled; nothing was changed. Take a backup of the whole root, then run omnigraph \
+            "everything can be settled; nothing was changed. Take a backup of the whole root, then run omnigraph \
              recover --confirm"
                 .into()
         }
-        (Outcome::Recovered, _) => "recovered: every sidecar is settled".into(),
-        (Outcome::Refused, Mode::Check) => "refused: a sidecar stays; nothing was changed".into(),
-        (Outcome::Refused, Mode::Confirm) => "refused: a sidecar stays, see above".into(),
+        (Outcome::Recovered, _) => "recovered: everything is settled".into(),
+        (Outcome::Refused, Mode::Check) => "refused: something stays, see above; nothing was changed".into(),
+        (Outcome::Refused, Mode::Confirm) => "refused: something stays, see above".into(),
         (Outcome::Failed, _) => "failed: see above; run omnigraph recover --confirm again".into(),
     }
 }

@@ -163,6 +163,124 @@ fn index_builds() {
     });
 }
 
+/// Turn the sidecar of the load that forked two tables into an index build of `edge:Observed` on its ref.
+pub async fn forked_index_build(path: &Path) {
+    let file = only_sidecar(path);
+    let observed = location(&file, "edge:Observed");
+    let root = open(path).await;
+    let (read_version, uuid) = raw_index(&root, &observed, Some("touch")).await;
+    edit(&file, |v| {
+        v["writer_kind"] = "EnsureIndices".into();
+        let mut p = v.as_object_mut().unwrap().remove("protocol_v3").unwrap();
+        v["tables"].as_array_mut().unwrap().remove(0);
+        p["effects"].as_array_mut().unwrap().remove(0);
+        p["intended_delta"]["table_updates"]
+            .as_array_mut()
+            .unwrap()
+            .remove(0);
+        p["effects"][0]["source_fork_version"] = 2.into();
+        p["effects"][0]["planned_transaction"] =
+            json!({"read_version": read_version, "uuid": uuid});
+        v["protocol_v8"] = p;
+    });
+}
+
+#[test]
+fn an_index_build_on_a_ref_of_its_own_making() {
+    let Some(archives) = archives() else { return };
+    run(|| async move {
+        let root = stopped(&archives, "sc-touch-fork");
+        let observed = location(&only_sidecar(root.path()), "edge:Observed");
+        forked_index_build(root.path()).await;
+        settled(&confirm(root.path()).await, Decision::RollBack);
+        let rows = recorded(root.path()).await;
+        let outcome = r#"[{"table_key":"edge:Observed","from_version":3,"to_version":2}]"#;
+        assert_eq!(rows, [("RolledBack".to_string(), outcome.to_string())]);
+        let after = left(root.path(), &BTreeSet::new()).await;
+        assert_eq!(
+            after.pins["touch"]["edge:Observed"].1, None,
+            "the branch still inherits the table"
+        );
+        let tree = format!("{observed}/tree/touch");
+        assert_eq!(
+            open(root.path()).await.list_sorted(&tree).await.unwrap(),
+            []
+        );
+    });
+}
+
+/// Take the sidecar of a staged schema away and stage a schema with one more type.
+pub fn stage_alone(root: &Path) {
+    std::fs::remove_file(only_sidecar(root)).unwrap();
+    let staged = root.join("_schema.pg.staging");
+    let text = std::fs::read_to_string(&staged).unwrap();
+    std::fs::write(
+        &staged,
+        format!("{text}\nnode Extra {{\n  note: String\n}}\n"),
+    )
+    .unwrap();
+}
+
+#[test]
+fn staged_schemas_without_a_sidecar() {
+    let Some(archives) = archives() else { return };
+    run(|| async move {
+        use recover::leftover::StagingDecision as D;
+        let decided = |report: &Report| report.staging.as_ref().map(|s| s.decision);
+        // A property more: the types are the same, so nothing tells.
+        let root = stopped(&archives, "sc-schema-staged");
+        std::fs::remove_file(only_sidecar(root.path())).unwrap();
+        let report = confirm(root.path()).await;
+        assert_eq!(
+            (decided(&report), report.outcome),
+            (Some(D::Refuse), Outcome::Refused)
+        );
+
+        // The source was promoted already, and the rest fits it.
+        let to = |name: &str| root.path().join(name);
+        std::fs::rename(to("_schema.pg.staging"), to("_schema.pg")).unwrap();
+        let report = confirm(root.path()).await;
+        assert_eq!(
+            (decided(&report), report.outcome),
+            (Some(D::Promote), Outcome::Recovered)
+        );
+        let theirs = twin(&archives, "sc-schema-staged");
+        let schema = left(root.path(), &BTreeSet::new()).await.schema;
+        assert_eq!(schema, left(theirs.path(), &BTreeSet::new()).await.schema);
+
+        // The very schema that is live.
+        std::fs::copy(to("_schema.pg"), to("_schema.pg.staging")).unwrap();
+        let report = confirm(root.path()).await;
+        assert_eq!(
+            (decided(&report), report.outcome),
+            (Some(D::Discard), Outcome::Recovered)
+        );
+        assert_eq!(confirm(root.path()).await.outcome, Outcome::Clean);
+
+        // A type more that the catalog does not show.
+        let root = stopped(&archives, "sc-schema-staged");
+        stage_alone(root.path());
+        let report = check(root.path()).await;
+        assert_eq!(
+            (decided(&report), report.outcome),
+            (Some(D::Discard), Outcome::Pending),
+            "{report:#?}"
+        );
+        let report = confirm(root.path()).await;
+        assert_eq!(report.outcome, Outcome::Recovered);
+        let schema = left(root.path(), &BTreeSet::new()).await.schema;
+        assert!(!schema.keys().any(|k| k.ends_with(".staging")));
+
+        // Text that is no schema.
+        std::fs::write(root.path().join("_schema.pg.staging"), "x").unwrap();
+        let report = confirm(root.path()).await;
+        assert_eq!(
+            (decided(&report), report.outcome),
+            (Some(D::Refuse), Outcome::Refused)
+        );
+    });
+}
+
 /// Turn the sidecar of the load that forked two tables into a merge that only forks the first.
 fn fork_only(root: &Path, confirmed: bool) {
     let file = only_sidecar(root);

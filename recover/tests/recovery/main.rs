@@ -12,6 +12,7 @@ mod fabricated;
 mod kills;
 mod refusals;
 mod repair;
+mod reports;
 mod shapes;
 mod support;
 mod twins;

@@ -69,8 +69,9 @@ impl Remedy {
                 "omnigraph 0.11.x",
                 format!(
                     "stop all writers, keep a backup of the root, open the graph read-write with \
-                     omnigraph 0.11.x so that the schema apply finishes or rolls back, then check again: \
-                     omnigraph upgrade {word} --check"
+                     omnigraph 0.11.x so that the schema apply finishes or rolls back (or settle it here: \
+                     omnigraph recover {word} --check, then --confirm), then check again: omnigraph upgrade \
+                     {word} --check"
                 ),
             ),
         };
