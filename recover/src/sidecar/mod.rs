@@ -6,6 +6,7 @@
 mod payload;
 mod validity;
 mod validity_kinds;
+mod validity_schema;
 
 pub use payload::{
     Authority, BranchId, Confirmed, Delta, Effect, EffectKind, EffectPhase, LineageIntent, Outcome,

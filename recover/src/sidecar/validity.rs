@@ -50,7 +50,7 @@ pub fn check(sidecar: &Sidecar, root: &str) -> Valid {
     match sidecar.writer_kind {
         WriterKind::Mutation | WriterKind::Load => kinds::mutation(sidecar, payload),
         WriterKind::BranchMerge => kinds::merge(sidecar, payload),
-        WriterKind::SchemaApply => kinds::schema_apply(sidecar, payload),
+        WriterKind::SchemaApply => super::validity_schema::schema_apply(sidecar, payload),
         WriterKind::EnsureIndices => kinds::indices(sidecar, payload),
         WriterKind::Optimize => Ok(()),
     }

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use graph::model::TableIdentity;
-use graph::model::table::canonical_path;
 
 use super::validity::{Valid, fold, require, unique};
 use super::{BranchId, Effect, EffectKind, Payload, Sidecar, Slot, TablePin, TransactionId};
@@ -30,10 +29,10 @@ pub(super) fn identifier(effect: &Effect) -> Option<&BranchId> {
 }
 
 /// Pins, effects and slots of the same tables.
-struct Matched<'a> {
-    pin: &'a TablePin,
-    effect: &'a Effect,
-    slot: &'a Slot,
+pub(super) struct Matched<'a> {
+    pub(super) pin: &'a TablePin,
+    pub(super) effect: &'a Effect,
+    pub(super) slot: &'a Slot,
 }
 
 fn matched<'a>(sidecar: &'a Sidecar, payload: &'a Payload) -> Result<Vec<Matched<'a>>, String> {
@@ -81,7 +80,10 @@ fn matched<'a>(sidecar: &'a Sidecar, payload: &'a Payload) -> Result<Vec<Matched
     Ok(out)
 }
 
-fn one_to_one<'a>(sidecar: &'a Sidecar, payload: &'a Payload) -> Result<Vec<Matched<'a>>, String> {
+pub(super) fn one_to_one<'a>(
+    sidecar: &'a Sidecar,
+    payload: &'a Payload,
+) -> Result<Vec<Matched<'a>>, String> {
     let all = matched(sidecar, payload)?;
     require(
         payload.intended_delta.table_updates.len() == all.len(),
@@ -91,7 +93,7 @@ fn one_to_one<'a>(sidecar: &'a Sidecar, payload: &'a Payload) -> Result<Vec<Matc
 }
 
 /// The branch and actor of the envelope are those of the commit; both commit ids are there and differ.
-fn lineage(sidecar: &Sidecar, payload: &Payload) -> Valid {
+pub(super) fn lineage(sidecar: &Sidecar, payload: &Payload) -> Valid {
     let l = &payload.lineage;
     require(
         fold(sidecar.branch.as_deref()) == fold(l.branch.as_deref()),
@@ -116,7 +118,7 @@ fn no_schema_changes(payload: &Payload) -> Valid {
     )
 }
 
-fn uuids<'a>(all: impl IntoIterator<Item = &'a TransactionId>) -> Valid {
+pub(super) fn uuids<'a>(all: impl IntoIterator<Item = &'a TransactionId>) -> Valid {
     let all: Vec<&str> = all.into_iter().map(|t| t.uuid.as_str()).collect();
     require(all.iter().all(|u| !u.is_empty()), || {
         "a transaction without a uuid".into()
@@ -125,7 +127,7 @@ fn uuids<'a>(all: impl IntoIterator<Item = &'a TransactionId>) -> Valid {
 }
 
 /// What a confirmed one-transaction effect says: its transaction, and one version in pin and slot.
-fn confirmed_alike(m: &Matched<'_>, planned: &TransactionId) -> Valid {
+pub(super) fn confirmed_alike(m: &Matched<'_>, planned: &TransactionId) -> Valid {
     let key = &m.pin.table_key;
     require(m.effect.confirmed().is_none_or(|c| c == planned), || {
         format!("table {key} confirms another transaction than it planned")
@@ -143,7 +145,7 @@ fn confirmed_alike(m: &Matched<'_>, planned: &TransactionId) -> Valid {
     )
 }
 
-fn planned<'a>(m: &Matched<'a>) -> Result<&'a TransactionId, String> {
+pub(super) fn planned<'a>(m: &Matched<'a>) -> Result<&'a TransactionId, String> {
     m.effect
         .planned()
         .ok_or_else(|| format!("table {} plans no transaction", m.pin.table_key))
@@ -265,115 +267,6 @@ fn check_chain(m: &Matched<'_>, chain: &[TransactionId], fork: Option<u64>) -> V
     })?;
     require(fork.is_none_or(|v| v == expected), || {
         format!("table {key} forks at another version than it expects")
-    })
-}
-
-/// SchemaApply.
-pub(super) fn schema_apply(sidecar: &Sidecar, payload: &Payload) -> Valid {
-    let all = one_to_one(sidecar, payload)?;
-    lineage(sidecar, payload)?;
-    let on_main = sidecar.branch.is_none()
-        && payload.lineage.branch.is_none()
-        && payload.lineage.merged_parent_commit_id.is_none()
-        && sidecar.tables.iter().all(|p| p.table_branch.is_none());
-    require(on_main, || "a SchemaApply outside of main".into())?;
-    require(
-        payload
-            .target_schema_ir_hash
-            .as_deref()
-            .is_some_and(|h| !h.is_empty()),
-        || "it names no target schema".into(),
-    )?;
-    uuids(payload.effects.iter().filter_map(Effect::planned))?;
-    let d = &payload.intended_delta;
-    let mut new = BTreeMap::new();
-    for m in &all {
-        let (key, planned) = (&m.pin.table_key, planned(m)?);
-        let next = m.pin.expected_version.saturating_add(1);
-        require(
-            m.pin.post_commit_pin == next && planned.read_version == m.pin.expected_version,
-            || format!("table {key} does not plan version {next}"),
-        )?;
-        let first = matches!(m.effect.kind, Some(EffectKind::FirstTouchDataset { .. }));
-        require(first == (m.pin.expected_version == 0), || {
-            format!("table {key} is new exactly when it expects version 0")
-        })?;
-        if first {
-            new.insert(m.pin.identity, key.as_str());
-        }
-        confirmed_alike(m, planned)?;
-        require(
-            m.pin
-                .confirmed_version
-                .is_none_or(|v| v == m.pin.post_commit_pin),
-            || format!("table {key} is confirmed at another version than it planned"),
-        )?;
-    }
-    let registered: BTreeMap<_, _> = d
-        .registrations
-        .iter()
-        .map(|r| (r.identity, r.table_key.as_str()))
-        .collect();
-    require(
-        registered == new && d.registrations.len() == new.len(),
-        || "the registrations are not the new tables".into(),
-    )?;
-    for r in &d.registrations {
-        canonical(&r.table_key, r.identity, &r.table_path)?;
-    }
-    for r in &d.renames {
-        require(
-            r.expected_version != 0 && r.expected_table_key != r.table_key,
-            || format!("the rename of {} changes nothing", r.expected_table_key),
-        )?;
-        canonical(&r.table_key, r.identity, &r.table_path)?;
-        canonical(&r.expected_table_key, r.identity, &r.table_path)?;
-        let slot = sidecar.slot(r.identity);
-        require(
-            slot.is_none_or(|s| {
-                s.table_key == r.table_key && s.expected_version == r.expected_version
-            }),
-            || {
-                format!(
-                    "the rename of {} contradicts its slot",
-                    r.expected_table_key
-                )
-            },
-        )?;
-    }
-    let changed = d.registrations.iter().map(|r| r.identity);
-    let changed = changed.chain(d.renames.iter().map(|r| r.identity));
-    let changed = changed.chain(d.tombstones.iter().map(|t| t.identity));
-    unique("table registered, renamed or dropped", changed)?;
-    let bound = d.registrations.iter().map(|r| &r.table_key);
-    unique(
-        "new alias",
-        bound.chain(d.renames.iter().map(|r| &r.table_key)),
-    )?;
-    let renames = payload
-        .effects
-        .iter()
-        .filter(|e| matches!(e.kind, Some(EffectKind::SystemColumnRename { .. })));
-    let respelled = renames.count();
-    match &payload.system_column_upgrade {
-        None => require(respelled == 0, || {
-            "a column respelling without its stamps".into()
-        }),
-        Some(stamps) => require(
-            respelled == payload.effects.len()
-                && d.registrations.is_empty()
-                && d.renames.is_empty()
-                && d.tombstones.is_empty()
-                && (stamps.from_stamp, stamps.to_stamp) == (8, 9),
-            || "a column respelling mixed with other changes".into(),
-        ),
-    }
-}
-
-fn canonical(key: &str, identity: TableIdentity, path: &str) -> Valid {
-    let expected = canonical_path(key, identity).map_err(|e| e.to_string())?;
-    require(path == expected, || {
-        format!("table {key} has the path '{path}', expected '{expected}'")
     })
 }
 

@@ -10,7 +10,8 @@ use futures::future::BoxFuture;
 use recover::recover;
 use recover::report::Outcome;
 
-use crate::fabricated::{forked_index_build, stage_alone};
+use crate::fabricated::forked_index_build;
+use crate::staged::stage_alone;
 use crate::support::edit::*;
 use crate::support::*;
 

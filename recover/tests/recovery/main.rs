@@ -10,9 +10,11 @@
 mod carried;
 mod fabricated;
 mod kills;
+mod raced;
 mod refusals;
 mod repair;
 mod reports;
 mod shapes;
+mod staged;
 mod support;
 mod twins;

@@ -85,14 +85,13 @@ fn a_foreign_commit_in_the_place_of_an_own_one() {
 }
 
 #[test]
-fn a_version_without_a_record() {
+fn a_transaction_that_is_not_the_planned_one() {
     let Some(archives) = archives() else { return };
     run(|| async move {
         let root = stopped(&archives, "sc-merge-confirmed");
         let file = only_sidecar(root.path());
         edit(&file, |v| {
             disarm(v);
-            // A chain of two whose second never landed, over a version that is another one.
             payload(v)["effects"][0]["kind"]["planned_transactions"][0]["uuid"] = "other".into();
         });
         says(
