@@ -296,3 +296,6 @@ fn check_nothing_else(
         None => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests;
