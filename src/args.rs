@@ -8,7 +8,7 @@ use clap::{Args, Parser, Subcommand};
     name = "omnigraph",
     version,
     disable_help_subcommand = true,
-    after_help = "Not built yet: recover, branch merge.\n\
+    after_help = "Not built yet: branch merge.\n\
                   Exit codes: 0 success, 1 refused or failed, 2 usage."
 )]
 pub struct Cli {
@@ -32,6 +32,12 @@ pub enum Command {
     /// graph offline and back up the whole root before running it without --check. It can be killed at
     /// any moment and run again.
     Upgrade(UpgradeArgs),
+    /// Finish the interrupted writes of a graph of stamp 6, 8 or 9, as the release that wrote it would.
+    ///
+    /// Without --confirm it only reads and says, for each recovery sidecar, what is there and what would be done. Take
+    /// the graph offline and back up the whole root before running it with --confirm. It can be killed at any moment
+    /// and run again. Exit code 1 when a sidecar stays.
+    Recover(RecoverArgs),
     /// Create a graph from a schema, at an empty root.
     ///
     /// A root that holds anything of a graph is refused. What an interrupted init leaves is named by the next one.
@@ -70,9 +76,11 @@ pub enum Command {
     ///
     /// Full-text indexes are not brought up to date by optimize: it names those that lag.
     RebuildFullTextIndexes(IndexArgs),
-    /// Report table versions that no write of the graph made, and what they are. Changes nothing.
+    /// Report table versions that no write of the graph made, and what they are.
     ///
-    /// They harm no reader and no writer and are kept; only an export and a load into a new graph leaves them behind.
+    /// On a graph of stamp 14 it changes nothing: they harm no reader and no writer and are kept; only an export and a load
+    /// into a new graph leaves them behind. On a graph of stamp 6, 8 or 9, --confirm publishes those that are verified
+    /// maintenance, and --force --confirm the rest, before an upgrade makes them foreign for ever.
     Repair(RepairArgs),
     /// Remove table versions, staging and trees that nothing retained needs.
     ///
@@ -265,6 +273,22 @@ pub struct UpgradeArgs {
     pub json: bool,
 }
 
+/// Arguments of `recover`.
+#[derive(Debug, Args)]
+pub struct RecoverArgs {
+    /// Root of the graph: a folder, or s3://, gs://, az:// (direct storage only).
+    pub uri: Option<String>,
+    /// Only read: report what would be done. The default.
+    #[arg(long, conflicts_with = "confirm")]
+    pub check: bool,
+    /// Settle every sidecar, oldest first.
+    #[arg(long)]
+    pub confirm: bool,
+    /// Print the report as one JSON document.
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// Arguments of `snapshot`.
 #[derive(Debug, Args)]
 pub struct SnapshotArgs {
@@ -331,6 +355,12 @@ pub struct IndexArgs {
 pub struct RepairArgs {
     /// Root of the graph: a folder, or s3://, gs://, az://.
     pub uri: Option<String>,
+    /// Stamps 6, 8 and 9: publish the versions that are verified maintenance.
+    #[arg(long)]
+    pub confirm: bool,
+    /// With --confirm: publish the others too.
+    #[arg(long, requires = "confirm")]
+    pub force: bool,
     /// Print one JSON document.
     #[arg(long)]
     pub json: bool,

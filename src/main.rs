@@ -54,6 +54,7 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     let store = cli.store.as_deref();
     match cli.command {
         Command::Upgrade(args) => commands::upgrade::run(&args, store, cli.quiet).await,
+        Command::Recover(args) => commands::recover::run(&args, store, cli.quiet).await,
         Command::Snapshot(args) => commands::snapshot::run(&args, store).await,
         Command::Verify(args) => commands::verify::run(&args, store, cli.quiet).await,
         Command::Optimize(args) => commands::optimize::run(&args, store, cli.quiet).await,

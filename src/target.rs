@@ -12,7 +12,8 @@ pub fn given<'a>(uri: Option<&'a str>, store: Option<&'a str>) -> &'a str {
     }
 }
 
-fn usage(message: &str) -> ! {
+/// A wrong command line, as the argument parser reports one.
+pub fn usage(message: &str) -> ! {
     use clap::CommandFactory as _;
     crate::args::Cli::command()
         .error(clap::error::ErrorKind::MissingRequiredArgument, message)

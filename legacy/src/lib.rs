@@ -1,7 +1,7 @@
 //! Readers of the legacy catalog: `__manifest` versions of stamps 6 to 13, the root schema objects of
 //! stamps 8 and 9, and the listing of recovery sidecars (`docs/format/legacy-manifest.md`).
 //!
-//! Nothing here writes. A version is admitted first ([`admission`]), then read as logical rows
+//! Nothing here writes but [`publish`], for the commands that finish what a release left. A version is admitted first ([`admission`]), then read as logical rows
 //! ([`row`]), whatever shape it is stored in ([`shape`]): a whole head at once ([`head_scan`]), or only
 //! the registrations of a retained version ([`version_schema`]). Pins of older versions are derived
 //! from the head by clock ([`fold`]). [`LegacySource`] is the one place that knows how the sources
@@ -14,6 +14,7 @@ pub mod head_scan;
 mod metadata;
 mod packed;
 pub mod proof;
+pub mod publish;
 pub mod recovery;
 pub mod root_objects;
 pub mod row;

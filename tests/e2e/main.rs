@@ -20,6 +20,7 @@ mod kills;
 mod loading;
 mod maintenance;
 mod rebuild;
+mod recover;
 mod s3;
 mod samples;
 mod support;

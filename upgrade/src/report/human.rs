@@ -79,6 +79,14 @@ pub fn render(report: &Report) -> String {
         ));
         lines.push(format!("recovery action: {}", recovery.action));
     }
+    if report.tables_above_pin > 0 {
+        lines.push(format!(
+            "advisory: {} on main with versions above the published one; the upgraded graph does not show their rows. \
+             Look at them first: omnigraph repair {}",
+            counted(&[(report.tables_above_pin, "tables")]),
+            graph::stamp::shell_word(&report.location)
+        ));
+    }
     if report.mode == Mode::Check {
         lines.push(format!(
             "This check is advisory: keep the graph offline, keep a verified whole-root backup, then \

@@ -222,6 +222,14 @@ pub struct Report {
     pub recovery: Option<Recovery>,
     /// Counts; all zero until planned.
     pub work: Work,
+    /// Advisory, check only, left out when it is 0: tables of main with versions above every pin, whose rows no
+    /// branch of the upgraded graph shows. Not a member of the protocol.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub tables_above_pin: u64,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Report {
@@ -241,6 +249,7 @@ impl Report {
             last_durable_completed_boundary: None,
             recovery: None,
             work: Work::default(),
+            tables_above_pin: 0,
         }
     }
 }

@@ -60,16 +60,18 @@ impl Remedy {
                 "the omnigraph build that wrote the recovery sidecars",
                 format!(
                     "stop all writers, keep a backup of the root, open the graph read-write with the \
-                     build that wrote the sidecars so that it settles them, then check again: omnigraph \
-                     upgrade {word} --check"
+                     build that wrote the sidecars so that it settles them (or settle them here: omnigraph \
+                     recover {word} --check, then --confirm), then check again: omnigraph upgrade {word} \
+                     --check"
                 ),
             ),
             Self::Staging => (
                 "omnigraph 0.11.x",
                 format!(
                     "stop all writers, keep a backup of the root, open the graph read-write with \
-                     omnigraph 0.11.x so that the schema apply finishes or rolls back, then check again: \
-                     omnigraph upgrade {word} --check"
+                     omnigraph 0.11.x so that the schema apply finishes or rolls back (or settle it here: \
+                     omnigraph recover {word} --check, then --confirm), then check again: omnigraph upgrade \
+                     {word} --check"
                 ),
             ),
         };

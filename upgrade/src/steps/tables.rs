@@ -10,7 +10,7 @@ use graph::schema::columns::{
     DeclaredTable, compare_columns as compare, tables as declared_tables,
 };
 use graph::schema::ir::SchemaIr;
-use graph::table::open_linear_pin;
+use graph::table::{open_linear_pin, table_location};
 use legacy::root_objects::compare_tables;
 
 use crate::observer::Progress;
@@ -60,6 +60,9 @@ pub(super) async fn compare_columns(
         .iter()
         .filter_map(|t| t.state.pin().map(|pin| (t, pin)))
         .collect();
+    if run.options.check {
+        run.report.tables_above_pin = above_pins(run, &pinned, census).await?;
+    }
     let total = pinned.len() as u64;
     let (root, observer) = (run.root, run.options.observer.clone());
     // Futures, not a closure, are kept across an await: so the run stays `Send`.
@@ -96,6 +99,34 @@ pub(super) async fn compare_columns(
     }
     run.report.work.table_opens = opens;
     Ok(())
+}
+
+/// Main's tables whose ref holds a version that no live branch shows: one listing a table.
+async fn above_pins(
+    run: &Run<'_>,
+    pinned: &[(&TableRow, &Pin)],
+    census: &Census,
+) -> Result<u64, Stop> {
+    let mut count = 0;
+    for (table, pin) in pinned {
+        let (location, branch) = table_location(table, pin);
+        // A pin of main can stand on the fork of a branch, whose later versions that branch shows.
+        let shown = census
+            .heads
+            .iter()
+            .flat_map(|h| &h.record.tables)
+            .filter(|t| t.identity == table.identity)
+            .filter_map(|t| t.state.pin())
+            .filter(|p| p.table_branch == pin.table_branch)
+            .map(|p| p.table_version)
+            .max();
+        let versions = run
+            .root
+            .linear_versions(&location, branch.as_deref())
+            .await?;
+        count += u64::from(versions.last().copied() > shown);
+    }
+    Ok(count)
 }
 
 fn declared_of<'a>(declared: &'a [DeclaredTable], table: &TableRow) -> Option<&'a DeclaredTable> {
