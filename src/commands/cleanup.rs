@@ -33,6 +33,8 @@ pub async fn run(args: &CleanupArgs, store: Option<&str>, quiet: bool) -> anyhow
     consent::require(uri, "removing old versions of", args.yes, args.json)?;
     let root = target::open(uri).await?;
     echo("cleanup", &root, quiet);
+    // Before the lease too, so that a refusal leaves nothing at all.
+    require_no_sidecar(&root).await?;
     let report = under_lease(&root, "cleanup", async |stop| {
         require_no_sidecar(&root).await?;
         let planned = plan(&root, policy, tables, &stop).await?;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use fixtures::tree::tree_digest;
 use tempfile::TempDir;
 
-use crate::support::roots::unchanged;
+use crate::support::roots::{unchanged, unchanged_but_lease};
 use crate::support::run::{Run, command, finish, omnigraph};
 
 const SCHEMA: &str = "node Person { name: String @key  age: I32? }\n";
@@ -124,7 +124,7 @@ fn preview_then_run() {
         );
         assert!(done["datasets"][0][member].as_u64() > Some(0), "{member}");
     }
-    let again = unchanged(&root, || {
+    let again = unchanged_but_lease(&root, || {
         cleanup(&root, &["--keep", "1", "--confirm", "--quiet"]).exits(0)
     });
     let uri = root.to_str().unwrap();
@@ -171,13 +171,13 @@ fn row_errors_exit_0_and_with_strict_1() {
     std::fs::remove_file(root.join(key)).unwrap();
     for extra in [vec![], vec!["--confirm"]] {
         let args = [&["--keep", "9"], extra.as_slice()].concat();
-        let run = unchanged(&root, || cleanup(&root, &args).exits(0));
+        let run = unchanged_but_lease(&root, || cleanup(&root, &args).exits(0));
         assert!(
             run.stderr.contains("is absent from the listing"),
             "{run:#?}"
         );
         let strict = [args.as_slice(), &["--strict", "--json"]].concat();
-        let run = unchanged(&root, || cleanup(&root, &strict).exits(1));
+        let run = unchanged_but_lease(&root, || cleanup(&root, &strict).exits(1));
         let row = &run.json()["datasets"][0];
         assert!(row["error"].as_str().unwrap().contains("--keep 1"), "{row}");
         assert_eq!(row["manifests_removed"], 0);

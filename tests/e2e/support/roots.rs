@@ -55,3 +55,18 @@ pub fn assert_same(root: &Path, before: &TreeDigest) {
     let changes = tree_changes(before, &tree_digest(root).unwrap());
     assert_eq!(changes, Vec::<String>::new(), "{}", root.display());
 }
+
+/// [`unchanged`], the objects of the maintenance lease aside.
+pub fn unchanged_but_lease<T>(root: &Path, work: impl FnOnce() -> T) -> T {
+    let before = without_lease(root);
+    let out = work();
+    let changes = tree_changes(&before, &without_lease(root));
+    assert_eq!(changes, Vec::<String>::new(), "{}", root.display());
+    out
+}
+
+fn without_lease(root: &Path) -> TreeDigest {
+    let mut digest = tree_digest(root).unwrap();
+    digest.retain(|key, _| !key.starts_with("__maintenance_lease/"));
+    digest
+}
