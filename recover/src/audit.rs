@@ -11,8 +11,7 @@ use futures::TryStreamExt as _;
 use graph::store::{CommitOutcome, Root, guarded};
 use graph::{Error, Result};
 use lance::Dataset;
-use lance::dataset::{CommitBuilder, InsertBuilder, WriteMode, WriteParams};
-use lance_file::version::LanceFileVersion;
+use lance::dataset::{InsertBuilder, WriteMode};
 use serde::Serialize;
 
 /// The dataset, relative to the root.
@@ -152,7 +151,10 @@ pub async fn append(root: &Root, row: &AuditRow) -> Result<()> {
     for _ in 0..ATTEMPTS {
         let base = match open(root).await? {
             Some(dataset) => dataset,
-            None => match create(root).await {
+            None => match root
+                .create_dataset(AUDIT_DIR, Arc::new(schema()), Vec::new())
+                .await
+            {
                 Ok(dataset) => dataset,
                 // Another run made it.
                 Err(Error::Conflict(_)) => continue,
@@ -166,7 +168,7 @@ pub async fn append(root: &Root, row: &AuditRow) -> Result<()> {
         {
             return Ok(());
         }
-        let params = params(root, WriteMode::Append);
+        let params = root.write_params(WriteMode::Append);
         let batch = encode(row)?;
         let staging = base.clone();
         let transaction = guarded(AUDIT_DIR, async move {
@@ -203,50 +205,4 @@ fn encode(row: &AuditRow) -> Result<RecordBatch> {
     ];
     RecordBatch::try_new(Arc::new(schema()), columns)
         .map_err(|e| Error::internal(format!("{AUDIT_DIR}: {e}")))
-}
-
-fn params(root: &Root, mode: WriteMode) -> WriteParams {
-    WriteParams {
-        mode,
-        store_params: Some(root.store_params().clone()),
-        commit_handler: Some(root.commit_handler().clone()),
-        data_storage_version: Some(LanceFileVersion::V2_2),
-        enable_stable_row_ids: true,
-        enable_v2_manifest_paths: true,
-        session: Some(root.session().clone()),
-        auto_cleanup: None,
-        skip_auto_cleanup: true,
-        ..WriteParams::default()
-    }
-}
-
-/// Version 1, without rows.
-async fn create(root: &Root) -> Result<Arc<Dataset>> {
-    let root = root.clone();
-    guarded(AUDIT_DIR, async move {
-        let failed = |e| Error::lance(format!("cannot create {AUDIT_DIR}"), e);
-        let uri = root.dataset_uri(AUDIT_DIR);
-        let params = params(&root, WriteMode::Create);
-        let empty: [std::result::Result<RecordBatch, arrow_schema::ArrowError>; 0] = [];
-        let reader = RecordBatchIterator::new(empty, Arc::new(schema()));
-        let transaction = InsertBuilder::new(uri.as_str())
-            .with_params(&params)
-            .execute_uncommitted_stream(reader)
-            .await
-            .map_err(failed)?;
-        CommitBuilder::new(uri.as_str())
-            .with_session(root.session().clone())
-            .with_store_params(root.store_params().clone())
-            .with_commit_handler(root.commit_handler().clone())
-            .use_stable_row_ids(true)
-            .with_storage_format(LanceFileVersion::V2_2)
-            .enable_v2_manifest_paths(true)
-            .with_max_retries(0)
-            .with_skip_auto_cleanup(true)
-            .execute(transaction)
-            .await
-            .map(Arc::new)
-            .map_err(failed)
-    })
-    .await
 }

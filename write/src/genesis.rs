@@ -26,7 +26,6 @@ use lance::Dataset;
 use ulid::Ulid;
 
 use crate::error::{Result, WriteError};
-use crate::table::{create_dataset, create_empty};
 
 /// Version of `__manifest` at birth.
 pub const GENESIS_MANIFEST_VERSION: u64 = 1;
@@ -161,7 +160,9 @@ async fn require_empty(root: &Root, force: bool) -> Result<()> {
 
 async fn create_table(root: &Root, declared: &DeclaredTable) -> Result<TableRow> {
     let path = canonical_path(&declared.table_key, declared.identity)?;
-    let dataset = create_empty(root, &path, &declared.schema)
+    let schema = Arc::new(declared.schema.clone());
+    let dataset = root
+        .create_dataset(&path, schema, Vec::new())
         .await
         .map_err(|e| e.within(format!("table {}", declared.table_key)))?;
     let version = dataset.manifest().version;
@@ -185,7 +186,9 @@ async fn create_table(root: &Root, declared: &DeclaredTable) -> Result<TableRow>
 async fn create_manifest(root: &Root, state: &BranchState) -> Result<()> {
     let metadata = HashMap::from([(STAMP_KEY.to_string(), CURRENT.to_string())]);
     let rows = batch::encode(&state.to_rows()?, metadata)?;
-    let created = create_dataset(root, MANIFEST_DIR, rows.schema(), vec![rows]).await;
+    let created = root
+        .create_dataset(MANIFEST_DIR, rows.schema(), vec![rows])
+        .await;
     match created {
         Ok(dataset) => require_genesis(state, dataset).await,
         Err(Error::Conflict(why)) => Err(Error::Conflict(format!(

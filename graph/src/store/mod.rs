@@ -3,6 +3,7 @@
 
 mod commit;
 mod conditional;
+mod create;
 mod dataset;
 mod guarded;
 pub mod location;

@@ -2,7 +2,7 @@
 
 use fixtures::damage::objects::plant_history;
 use fixtures::damage::{readable_intent, rows};
-use fixtures::legacy_writer::{create, set_metadata};
+use fixtures::legacy_writer::set_metadata;
 use fixtures::tree::tree_changes;
 use graph::manifest::{BranchState, batch, scan::open_branch};
 use graph::model::Commit;
@@ -47,7 +47,7 @@ async fn fresh_14(uri: &str) -> Root {
     };
     let metadata = [(STAMP_KEY.to_string(), "14".to_string())].into();
     let rows = batch::encode(&state.to_rows().unwrap(), metadata).unwrap();
-    create(&root, MANIFEST_DIR, rows.schema(), vec![rows])
+    root.create_dataset(MANIFEST_DIR, rows.schema(), vec![rows])
         .await
         .unwrap();
     root

@@ -4,14 +4,11 @@
 //! Writes below `nodes/` and `edges/` only. A staged version is named by nothing until a publish pins it; what a
 //! failed attempt leaves carries the staging witness that lets `cleanup` judge it.
 
-mod create;
 mod fold;
 mod rewrite;
 mod stage;
 mod witness;
 
-pub(crate) use create::create_dataset;
-pub use create::create_empty;
 pub use fold::{FAN, LARGE_ROWS, fold};
 pub use rewrite::{Rewritten, rewrite, run_task};
 pub use stage::{Staged, append, commit_detached, discard, next_pin, overwrite, upsert};

@@ -26,7 +26,6 @@ use tempfile::TempDir;
 use write::capture::Capture;
 use write::load::{Input, LoadOptions, Mode, load};
 use write::publish::{Binding, Changes, Lineage, Merged, NewPin, Request, Update, publish};
-use write::table::create_empty;
 
 pub const SCHEMA: &str = "node Person { name: String @key  age: I32? }
 node City { name: String @key }
@@ -170,7 +169,10 @@ impl Graph {
                 continue;
             }
             let path = canonical_path(&table.table_key, table.identity).unwrap();
-            let dataset = create_empty(&root, &path, &table.schema).await.unwrap();
+            let dataset = root
+                .create_dataset(&path, Arc::new(table.schema.clone()), Vec::new())
+                .await
+                .unwrap();
             changes.bindings.push(Binding::Register {
                 identity: table.identity,
                 table_key: table.table_key.clone(),
