@@ -371,7 +371,7 @@ pub struct RepairArgs {
 pub struct CleanupArgs {
     /// Root of the graph: a folder, or s3://, gs://, az://.
     pub uri: Option<String>,
-    /// Keep the newest N commits of every branch; 0 counts as 1.
+    /// Keep the newest N versions that each branch published itself, and the one it was created at; 0 counts as 1.
     #[arg(long, value_name = "N")]
     pub keep: Option<u32>,
     /// Keep what is younger: a whole number and one of s, m, h, d, w (90, 24h, 7d). With --keep, both are kept.

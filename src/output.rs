@@ -13,6 +13,15 @@ pub fn result(text: &str) -> anyhow::Result<()> {
     }
 }
 
+/// [`result`] or [`json`] of a command that has changed the graph: a failure to print must not read as a failure to do.
+pub fn done(printed: anyhow::Result<()>, what: &str) -> anyhow::Result<()> {
+    printed.map_err(|e| {
+        e.context(format!(
+            "{what}, and only the report of it could not be written; do not repeat the command"
+        ))
+    })
+}
+
 /// Write the result as one pretty-printed JSON document.
 pub fn json(value: &impl Serialize) -> anyhow::Result<()> {
     let mut text = serde_json::to_string_pretty(value)?;

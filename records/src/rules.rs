@@ -12,28 +12,39 @@ use crate::value::Value;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Rules {
     ranges: Vec<(Option<Bound>, Option<Bound>)>,
-    checks: Vec<Regex>,
+    checks: Vec<Result<Regex, String>>,
 }
+
+/// Days of 0000-01-01 and 9999-12-31: what has a text (8.1).
+const DAYS: std::ops::RangeInclusive<i32> = -719_528..=2_932_896;
+/// The same in milliseconds.
+const MILLIS: std::ops::RangeInclusive<i64> = -62_167_219_200_000..=253_402_300_799_999;
 
 impl Rules {
     pub(crate) fn add_range(&mut self, min: Option<Bound>, max: Option<Bound>) {
         self.ranges.push((min, max));
     }
 
-    /// Refused when `pattern` is no regular expression.
-    pub(crate) fn add_check(&mut self, pattern: &str) -> graph::Result<()> {
-        let regex = Regex::new(pattern).map_err(|e| {
+    /// A pattern that is no regular expression fails every value it judges: a schema is admitted without looking at
+    /// patterns (4.5), and a graph that has one can still be read.
+    pub(crate) fn add_check(&mut self, pattern: &str) {
+        self.checks.push(Regex::new(pattern).map_err(|e| {
             // The library draws the pattern over several lines; its last line says what is wrong.
             let text = e.to_string();
             let reason = text.lines().last().unwrap_or_default();
-            graph::Error::refused(format!(
+            format!(
                 "the @check pattern {} is no regular expression: {}",
                 quoted(pattern),
                 reason.strip_prefix("error: ").unwrap_or(reason)
-            ))
-        })?;
-        self.checks.push(regex);
-        Ok(())
+            )
+        }));
+    }
+
+    /// Why a pattern can never judge a value, if one cannot.
+    pub(crate) fn broken_check(&self) -> Option<&str> {
+        self.checks
+            .iter()
+            .find_map(|check| check.as_ref().err().map(String::as_str))
     }
 
     /// Judge a value of the property's type; null passes, and of a list each element is judged.
@@ -47,6 +58,12 @@ impl Rules {
                 Ok(())
             }
             Value::Text(text) => self.judge_text(prop_type, text),
+            Value::Date(days) if !DAYS.contains(days) => Err(format!(
+                "found day {days}, expected one within the years 0 to 9999"
+            )),
+            Value::DateTime(millis) if !MILLIS.contains(millis) => Err(format!(
+                "found {millis} milliseconds, expected a time within the years 0 to 9999 (UTC)"
+            )),
             _ => self.judge_number(value),
         }
     }
@@ -61,14 +78,20 @@ impl Rules {
                 values.join(", ")
             ));
         }
-        match self.checks.iter().find(|check| !check.is_match(text)) {
-            Some(check) => Err(format!(
-                "found {}, expected text that matches {} (@check)",
-                quoted(text),
-                quoted(check.as_str())
-            )),
-            None => Ok(()),
+        for check in &self.checks {
+            match check {
+                Ok(check) if check.is_match(text) => {}
+                Ok(check) => {
+                    return Err(format!(
+                        "found {}, expected text that matches {} (@check)",
+                        quoted(text),
+                        quoted(check.as_str())
+                    ));
+                }
+                Err(broken) => return Err(broken.clone()),
+            }
         }
+        Ok(())
     }
 
     fn judge_number(&self, value: &Value) -> Result<(), String> {
@@ -229,10 +252,29 @@ mod tests {
     }
 
     #[test]
+    fn dates_without_a_text_are_refused() {
+        let judge = |value: Value| Rules::default().judge(&prop_type(&[]), &value);
+        for good in [-719_528, 0, 2_932_896] {
+            assert_eq!(judge(Value::Date(good)), Ok(()));
+            let millis = i64::from(good) * 86_400_000;
+            assert_eq!(judge(Value::DateTime(millis)), Ok(()));
+        }
+        assert_eq!(judge(Value::DateTime(253_402_300_799_999)), Ok(()));
+        for bad in [-719_529, 2_932_897, i32::MAX] {
+            assert!(judge(Value::Date(bad)).is_err(), "{bad}");
+            let millis = i64::from(bad) * 86_400_000;
+            assert!(
+                judge(Value::List(vec![Value::DateTime(millis)])).is_err(),
+                "{bad}"
+            );
+        }
+    }
+
+    #[test]
     fn checks_match_anywhere_and_enums_exactly() {
         let mut rules = Rules::default();
-        rules.add_check("[0-9]+").unwrap();
-        rules.add_check("^a").unwrap();
+        rules.add_check("[0-9]+");
+        rules.add_check("^a");
         let judge = |rules: &Rules, values: &[&str], text: &str| {
             rules.judge(&prop_type(values), &Value::Text(text.into()))
         };
@@ -252,11 +294,11 @@ mod tests {
 
     #[test]
     fn a_pattern_that_does_not_compile_is_refused() {
-        let error = Rules::default().add_check("a(b").unwrap_err();
-        assert!(matches!(error, graph::Error::Refused(_)));
-        assert_eq!(
-            error.to_string(),
-            "the @check pattern \"a(b\" is no regular expression: unclosed group"
-        );
+        let mut broken = Rules::default();
+        broken.add_check("a(b");
+        let why = "the @check pattern \"a(b\" is no regular expression: unclosed group";
+        assert_eq!(broken.broken_check(), Some(why));
+        let judged = broken.judge(&prop_type(&[]), &Value::Text("x".into()));
+        assert_eq!(judged.unwrap_err(), why);
     }
 }

@@ -134,6 +134,22 @@ impl Types {
         self.vintage
     }
 
+    /// Require every `@check` pattern to be a regular expression ([`Error::Refused`] otherwise, naming type, property
+    /// and pattern). Asked of a schema that is to be accepted.
+    pub fn require_patterns(&self) -> Result<()> {
+        for table in &self.tables {
+            for property in &table.properties {
+                if let Some(why) = property.rules.broken_check() {
+                    return Err(Error::refused(format!(
+                        "{}: property {}: {why}",
+                        table.table_key, property.name
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Every table, ascending by `table_key`.
     pub fn tables(&self) -> &[TableType] {
         &self.tables
@@ -312,11 +328,7 @@ impl TableType {
             }
             ConstraintIr::Check { field, pattern } => {
                 let property = self.rule_of(field)?;
-                let name = property.name.clone();
-                property
-                    .rules
-                    .add_check(pattern)
-                    .map_err(|e| e.within(format!("property {name}")))?;
+                property.rules.add_check(pattern);
             }
         }
         Ok(())

@@ -89,20 +89,21 @@ struct Created<'a> {
 pub async fn create(args: &BranchCreateArgs, store: Option<&str>) -> anyhow::Result<ExitCode> {
     let root = target::open(target::given(args.uri.as_deref(), store)).await?;
     let created = branches::create(&root, &args.name, logical(&args.from)).await?;
-    if args.json {
+    let printed = if args.json {
         output::json(&Created {
             branch: &created.branch,
             native_branch: &created.native,
             parent_branch: created.parent.as_deref(),
             manifest_version: created.version,
             head_commit: &created.head,
-        })?;
+        })
     } else {
         output::result(&format!(
             "created branch {} from {} at version {}, head {}\n",
             created.branch, args.from, created.version, created.head
-        ))?;
-    }
+        ))
+    };
+    output::done(printed, "the branch was created")?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -120,18 +121,19 @@ pub async fn delete(args: &BranchDeleteArgs, store: Option<&str>) -> anyhow::Res
     let what = format!("deleting branch '{}' of", args.name);
     consent::require(uri, &what, args.yes, args.json)?;
     let deleted = branches::delete(&root, &args.name).await?;
-    if args.json {
+    let printed = if args.json {
         output::json(&Deleted {
             branch: &deleted.branch,
             native_branch: &deleted.native,
             head_commit: deleted.head.as_deref(),
-        })?;
+        })
     } else {
         let head = match &deleted.head {
             Some(head) => format!("its head {head} stays in the history"),
             None => "an interrupted deletion was finished".to_string(),
         };
-        output::result(&format!("deleted branch {}: {head}\n", deleted.branch))?;
-    }
+        output::result(&format!("deleted branch {}: {head}\n", deleted.branch))
+    };
+    output::done(printed, "the branch was deleted")?;
     Ok(ExitCode::SUCCESS)
 }

@@ -47,8 +47,8 @@ pub async fn run(args: &InitArgs, store: Option<&str>) -> anyhow::Result<ExitCod
         schema_identity_domain: &born.state.contract.schema_identity_domain,
         tables,
     };
-    if args.json {
-        output::json(&document)?;
+    let printed = if args.json {
+        output::json(&document)
     } else {
         output::result(&format!(
             "created {}: {} tables, genesis commit {}\nnext: omnigraph load --data graph.jsonl --mode overwrite {}\n",
@@ -56,7 +56,8 @@ pub async fn run(args: &InitArgs, store: Option<&str>) -> anyhow::Result<ExitCod
             document.tables.len(),
             document.graph_commit_id,
             shell_word(root.uri()),
-        ))?;
-    }
+        ))
+    };
+    output::done(printed, "the graph was created")?;
     Ok(ExitCode::SUCCESS)
 }

@@ -47,11 +47,13 @@ pub async fn run(args: &LoadArgs, store: Option<&str>, quiet: bool) -> anyhow::R
     let loaded = load(&root, &input, &options).await;
     rows.finish();
     let loaded = loaded.with_context(|| input.name())?;
-    if args.json {
-        output::json(&loaded)?;
+    let printed = if args.json {
+        output::json(&loaded)
     } else {
-        output::result(&human(&loaded))?;
-    }
+        output::result(&human(&loaded))
+    };
+    let commit = loaded.graph_commit_id.as_deref().unwrap_or("none");
+    output::done(printed, &format!("the load landed (commit {commit})"))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -200,6 +200,7 @@ fn refusals_are_one_line_and_write_nothing() {
         "bare.pg",
         "node A { x: String }\nedge E: A -> A { @unique(src, dst) }\n",
     );
+    place.file("check.pg", "node A { x: String? @check(x, \"[a\") }\n");
     for (line, told) in [
         (
             "load --data @dup.jsonl --mode append ROOT",
@@ -230,6 +231,17 @@ fn refusals_are_one_line_and_write_nothing() {
             "line 2, column 26: edge E has no property 'src'; the endpoint is spelled @src",
         ),
         ("branch create main ROOT", "reserved"),
+        ("branch create größe ROOT", "ASCII"),
+        ("branch create a. ROOT", "starts or ends with '.'"),
+        (
+            "load --data @rows.jsonl --mode merge --as \t ROOT",
+            "control characters",
+        ),
+        (
+            "init --schema @check.pg @n",
+            "node:A: property x: the @check pattern",
+        ),
+        ("init --schema @s.pg @a?b", "cannot lie at a path with '?'"),
         ("branch delete main ROOT", "main cannot be deleted"),
         ("branch delete dev ROOT", "no branch 'dev'"),
         ("commit show 1 ROOT", "omnigraph snapshot --at 1"),
@@ -249,6 +261,58 @@ fn refusals_are_one_line_and_write_nothing() {
     ] {
         assert_eq!(place.run(line).code, Some(2), "{line}");
     }
+}
+
+/// Indexes carry no checksum: a load never asks one whether an id exists.
+#[test]
+fn a_damaged_index_lets_no_id_in_twice() {
+    let place = Place::new();
+    place.graph();
+    place.run("optimize ROOT").exits(0);
+    let mut removed = 0;
+    fixtures::tree::walk(&place.path("g"), "", &mut |key, path| {
+        if key.contains("/_indices/") {
+            std::fs::remove_file(path).unwrap();
+            removed += 1;
+        }
+        Ok(())
+    })
+    .unwrap();
+    assert!(removed > 0);
+    let line = place
+        .run("load --data @rows.jsonl --mode append ROOT")
+        .one_error_line();
+    assert!(line.contains("already holds id"), "{line}");
+    place.file(
+        "new.jsonl",
+        "{\"type\":\"Person\",\"data\":{\"code\":\"z\"}}\n",
+    );
+    place
+        .run("load --data @new.jsonl --mode append ROOT")
+        .exits(0);
+    place
+        .run("load --data @rows.jsonl --mode merge ROOT")
+        .exits(0);
+    assert_eq!(place.run("export ROOT").exits(0).stdout.lines().count(), 4);
+}
+
+#[test]
+fn what_was_done_is_said_although_nobody_can_read_it() {
+    let place = Place::new();
+    place.graph();
+    place.file(
+        "new.jsonl",
+        "{\"type\":\"Person\",\"data\":{\"code\":\"z\"}}\n",
+    );
+    let mut load = command(place.words("load --data @new.jsonl --mode append --quiet ROOT"));
+    let full = std::fs::File::options()
+        .write(true)
+        .open("/dev/full")
+        .unwrap();
+    let output = load.stdout(full).stderr(Stdio::piped()).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(said.contains("the load landed (commit hb1."), "{said}");
 }
 
 #[test]

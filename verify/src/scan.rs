@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::cast::AsArray as _;
-use arrow_array::types::UInt64Type;
+use arrow_array::types::{UInt8Type, UInt64Type};
 use arrow_array::{Array as _, RecordBatch};
 use futures::TryStreamExt as _;
 use graph::store::guarded;
@@ -147,13 +147,27 @@ async fn read_blobs(dataset: &Arc<Dataset>, column: &str, batch: &RecordBatch) -
         .column_by_name(ROW_ADDRESS)
         .and_then(|a| a.as_primitive_opt::<UInt64Type>())
         .ok_or_else(|| Error::internal("the scan gave no row addresses"))?;
-    for chunk in addresses.values().chunks(BLOBS_AT_ONCE) {
+    // An external blob is no part of the root, and opening it would ask for it.
+    let kinds = batch
+        .column_by_name(column)
+        .and_then(|c| c.as_struct_opt())
+        .and_then(|c| c.column_by_name("kind"))
+        .and_then(|c| c.as_primitive_opt::<UInt8Type>());
+    let held: Vec<u64> = addresses
+        .values()
+        .iter()
+        .enumerate()
+        .filter(|(row, _)| {
+            kinds.is_none_or(|k| k.is_null(*row) || k.value(*row) != BlobKind::External as u8)
+        })
+        .map(|(_, address)| *address)
+        .collect();
+    for chunk in held.chunks(BLOBS_AT_ONCE) {
         let blobs = dataset
             .take_blobs_by_addresses(chunk, column)
             .await
             .map_err(failed)?;
         for blob in blobs.into_iter().flatten() {
-            // An external blob is no part of the root.
             if blob.kind() == BlobKind::External {
                 continue;
             }

@@ -67,6 +67,7 @@ pub async fn init(root: &Root, source: &str, force: bool) -> Result<Born> {
     let now = std::time::SystemTime::now();
     let domain = Ulid::from_datetime(now).to_string();
     let ir = resolve(&compiled, None, &domain, Vintage::Current)?;
+    records::Types::of(&ir)?.require_patterns()?;
     let contract = Contract::of(source, &ir);
     let content_hash = contract.content_hash()?;
     let declared = columns::tables(&ir)?;
@@ -121,9 +122,10 @@ async fn require_empty(root: &Root, force: bool) -> Result<()> {
         }
     }
     let word = shell_word(root.uri());
-    if data.iter().any(|key| key.starts_with(MANIFEST_DIR)) {
+    let born = !root.linear_versions(MANIFEST_DIR, None).await?.is_empty();
+    if born {
         return Err(Error::refused(format!(
-            "{} already holds a graph ({MANIFEST_DIR}/ holds objects); nothing was written. Look at it with: \
+            "{} already holds a graph ({MANIFEST_DIR} has a version); nothing was written. Look at it with: \
              omnigraph commit list {word}",
             root.uri()
         ))
@@ -131,12 +133,12 @@ async fn require_empty(root: &Root, force: bool) -> Result<()> {
     }
     if !data.is_empty() {
         return Err(Error::refused(format!(
-            "{} holds data and no {MANIFEST_DIR}: an init that was interrupted, or a graph that lost its catalog ({}). \
+            "{} holds data and no version of {MANIFEST_DIR}: an init that was interrupted, or a graph that lost its catalog ({}). \
              Nothing was written, and --force does not pass over data. Restore the whole root from a backup if it was \
              a graph; if it was being created, remove {} from it and run init again",
             root.uri(),
             data.join(", "),
-            DATA[1..].join(", "),
+            DATA.join(", "),
         ))
         .into());
     }

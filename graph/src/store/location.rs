@@ -16,6 +16,11 @@ pub fn normalize(uri: &str) -> Result<String> {
     let text = if scheme(uri) == "file" && uri.contains("://") {
         let url = url::Url::parse(uri)
             .map_err(|e| Error::refused(format!("'{uri}' is not a valid URL: {e}")))?;
+        if url.query().is_some() || url.fragment().is_some() {
+            return Err(Error::refused(format!(
+                "'{uri}' holds '?' or '#', which end the path of a URL; write the plain path instead"
+            )));
+        }
         let path = url
             .to_file_path()
             .map_err(|()| Error::refused(format!("'{uri}' names no local path")))?;
@@ -63,8 +68,14 @@ pub fn resolve(uri: &str) -> Result<String> {
 }
 
 /// [`resolve`] for a root that is to be created: a local folder that is not there yet is made.
+/// Lance reads a `?` in a path as the start of a query, so that branches would lie elsewhere: it is refused.
 pub fn resolve_new(uri: &str) -> Result<String> {
     let normal = normalize(uri)?;
+    if normal.contains('?') {
+        return Err(Error::refused(format!(
+            "{normal}: a graph cannot lie at a path with '?'; choose another one"
+        )));
+    }
     if scheme(&normal) == "file" {
         std::fs::create_dir_all(&normal)
             .map_err(|e| Error::storage(format!("cannot create the folder {normal}"), e))?;

@@ -4,6 +4,15 @@ use graph::words::counted;
 
 use super::{Outcome, Report};
 
+/// Whether trees without a ref are all there is.
+fn only_interrupted_creations(report: &Report) -> bool {
+    report.findings_omitted == 0
+        && report
+            .findings
+            .iter()
+            .all(|f| f.code == crate::Code::TreeUnclaimed)
+}
+
 /// Render the report; the text ends with a newline.
 pub fn render(report: &Report) -> String {
     let c = &report.checked;
@@ -99,6 +108,11 @@ pub fn render(report: &Report) -> String {
         (Outcome::Ok, true) => {}
         (Outcome::Ok, false) => lines.push(format!(
             "Table data was not read. To read it too, run: omnigraph verify {word} --deep"
+        )),
+        (Outcome::Damaged, _) if only_interrupted_creations(report) => lines.push(format!(
+            "Nothing else is wrong. If no branch is missing from the list of omnigraph branch list {word}, a creation was \
+             interrupted there: omnigraph cleanup {word} --keep N --confirm removes such a tree once it is seven days old. \
+             If one is missing, restore the whole root from a backup to the same path"
         )),
         (Outcome::Damaged, _) => lines.push(format!(
             "Keep the graph offline and copy the whole root aside. Restore the whole root from a backup to \

@@ -34,6 +34,13 @@ pub struct Created {
 /// Create `branch` at the newest version of `from` (`None` = main). An ambiguous failure is resolved by reading the
 /// ref; when that does not tell, the outcome is an error that says how to look.
 pub async fn create(root: &Root, branch: &str, from: Option<&str>) -> Result<Created> {
+    if root.uri().contains('?') {
+        return Err(WriteError::invalid(format!(
+            "{}: Lance would write the branch outside of a root with '?' in its path; move the graph first (a graph \
+             without branches can be moved)",
+            root.uri()
+        )));
+    }
     let _held = gates::pass(root, Some(branch), &[]).await;
     finish_retirements(root).await?;
     let now = std::time::SystemTime::now();

@@ -17,6 +17,19 @@ pub(super) fn check(logical: &str, live: &[NativeRef]) -> Result<()> {
     if let Some(why) = logical_name_error(logical) {
         return refuse(format!("has no valid name: {why}"));
     }
+    // Lance spells other letters differently in the ref object and in the tree, and its own check of dots comes only
+    // after the tree is written.
+    if let Some(c) = logical.chars().find(|c| !c.is_ascii()) {
+        return refuse(format!(
+            "has no valid name: '{c}' is not an ASCII letter, digit, '.', '-', '_' or '/'"
+        ));
+    }
+    if logical
+        .split('/')
+        .any(|s| s.starts_with('.') || s.ends_with('.'))
+    {
+        return refuse("has no valid name: a path segment starts or ends with '.'".into());
+    }
     if logical == SCHEMA_APPLY_LOCK {
         return refuse("has a reserved name".into());
     }
@@ -76,6 +89,11 @@ mod tests {
             "old/x",
             "main",
             "a b",
+            "größe",
+            ".",
+            "a.",
+            "a/.b",
+            "./a",
             SCHEMA_APPLY_LOCK,
         ] {
             assert!(check(bad, &live).is_err(), "{bad}");

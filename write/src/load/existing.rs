@@ -16,7 +16,7 @@ use records::{Member, TableType, Types, unique_texts};
 use crate::capture::Capture;
 use crate::error::Result;
 
-/// Ids that are asked for by a filter, which an index can serve; more are found by reading the column.
+/// Ids that are asked for by a filter; more are found by reading the column.
 const FILTERED_IDS: usize = 512;
 /// Batches on their way from the scan to its reader.
 const BATCHES_AHEAD: usize = 2;
@@ -45,6 +45,8 @@ pub(super) async fn scan(
         let stream = async {
             let mut scanner = dataset.scan();
             scanner.project(&columns)?;
+            // An index is derived data without a checksum: what it misses would be loaded a second time.
+            scanner.use_scalar_index(false);
             if let Some(filter) = &filter {
                 scanner.filter(filter)?;
             }

@@ -130,6 +130,13 @@ pub struct LoadedTable {
 /// Load `input` into a branch. Nothing is visible before the one publish; what failed or was killed before is named by
 /// nothing.
 pub async fn load(root: &Root, input: &Input, options: &LoadOptions) -> Result<Loaded> {
+    if let Some(actor) = &options.actor
+        && (actor.trim().is_empty() || actor.chars().any(char::is_control))
+    {
+        return Err(WriteError::invalid(
+            "the actor is empty or holds control characters; name who loads, for example --as nightly-import",
+        ));
+    }
     match options.mode {
         Mode::Overwrite => overwrite::load(root, input, options).await,
         Mode::Append | Mode::Merge => keyed::load(root, input, options).await,

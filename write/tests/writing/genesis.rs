@@ -61,7 +61,12 @@ fn a_root_that_holds_anything_of_a_graph_is_refused() {
             text.contains("_schema.pg") && text.contains("--force"),
             "{text}"
         );
-        for data in ["nodes/x/data/1.lance", "__history/blocks/x", "edges/y"] {
+        for data in [
+            "nodes/x/data/1.lance",
+            "__history/blocks/x",
+            "edges/y",
+            "__manifest/data/.tmpx",
+        ] {
             let path = folder.path().join(data);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(&path, "x").unwrap();
