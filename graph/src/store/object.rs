@@ -1,7 +1,10 @@
 //! Plain objects of a root: bounded reads, listings, conditional creates, deletes.
 
+use std::collections::HashMap;
+
 use bytes::Bytes;
 use futures::{StreamExt as _, TryStreamExt as _, stream::BoxStream};
+use object_store::path::Path;
 use object_store::{
     GetOptions, GetRange, ObjectMeta, ObjectStore as _, ObjectStoreExt as _, PutPayload,
 };
@@ -280,6 +283,37 @@ impl Root {
         match self.store().inner.delete(&path).await {
             Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
             Err(e) => Err(Error::object(format!("cannot delete {key}"), e)),
+        }
+    }
+
+    /// Delete many objects, in no order: a thousand a request where the store can. `gone` is told the index of each
+    /// that was removed; an absent one is success and not told where the store says so. All are tried; then the first
+    /// failure is returned.
+    pub async fn delete_many(&self, keys: &[String], mut gone: impl FnMut(usize)) -> Result<()> {
+        let paths = keys.iter().map(|key| self.path(key));
+        let paths: Vec<Path> = paths.collect::<Result<_>>()?;
+        let index: HashMap<Path, usize> = paths.iter().cloned().zip(0..).collect();
+        let asked = futures::stream::iter(paths.into_iter().map(Ok)).boxed();
+        let mut answers = self.store().inner.delete_stream(asked);
+        let mut failed = None;
+        while let Some(answer) = answers.next().await {
+            match answer {
+                Ok(path) => index.get(&path).copied().into_iter().for_each(&mut gone),
+                Err(object_store::Error::NotFound { .. }) => {}
+                Err(e) if failed.is_none() => failed = Some(e),
+                Err(_) => {}
+            }
+        }
+        match failed {
+            None => Ok(()),
+            Some(e) => {
+                let what = match keys {
+                    [one] => format!("cannot delete {one}"),
+                    [first, ..] => format!("cannot delete {first} and {} more", keys.len() - 1),
+                    [] => "cannot delete".into(),
+                };
+                Err(Error::object(what, e))
+            }
         }
     }
 }

@@ -31,6 +31,7 @@ pub fn classify(
     let swept_linear = |version: u64| {
         registered.last_linear.is_some_and(|last| version < last)
             && registered.published.contains(&version)
+            && !registered.legacy.contains(&version)
     };
     let last = registered
         .last_linear
@@ -70,6 +71,8 @@ pub fn classify(
             plan.linear.push(version);
         } else if version > last {
             kept_linear.push((version, Reason::Foreign));
+        } else if registered.legacy.contains(&version) {
+            kept_linear.push((version, Reason::Legacy));
         } else {
             kept_linear.push((version, Reason::Unnamed));
         }

@@ -15,6 +15,9 @@ pub struct Registered {
     pub staged: BTreeSet<u64>,
     /// The greatest recorded last linear version.
     pub last_linear: Option<u64>,
+    /// Published dataset versions that commits from before an upgrade pin. Linear versions among them are never removed
+    /// (`docs/format/upgrade-protocol.md` 11, behaviour 29).
+    pub legacy: BTreeSet<u64>,
 }
 
 /// What a root names.

@@ -22,6 +22,8 @@ pub enum Reason {
     LastLinear,
     /// A linear version above the last one that a pin recorded: written by something else.
     Foreign,
+    /// A linear version that a commit from before an upgrade pins.
+    Legacy,
     /// A linear version that no registration ever named.
     Unnamed,
     /// Staged against a head that is still current.
@@ -50,6 +52,7 @@ impl Reason {
             Self::Age => "age",
             Self::LastLinear => "last linear",
             Self::Foreign => "foreign",
+            Self::Legacy => "legacy",
             Self::Unnamed => "unnamed",
             Self::Staging => "staging",
             Self::Undecidable => "undecidable",

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use futures::{StreamExt as _, TryStreamExt as _};
 use graph::history::numeric::Served;
+use graph::history::path::ExtentKey;
 use graph::manifest::scan::{ReadMode, read_state};
 use graph::model::{Commit, HistoryRecord, Pin, TableRow, TableState};
 use graph::store::{MANIFEST_DIR, Root};
@@ -95,6 +96,14 @@ impl Roots {
         registered.last_linear = registered.last_linear.max(pin.metadata.last_linear_version);
     }
 
+    /// Note that a commit from before an upgrade pins a row.
+    fn keep_linear(&mut self, row: &TableRow) {
+        if let Some(pin) = row.state.pin() {
+            let legacy = &mut self.needs(row, pin).registered.legacy;
+            legacy.insert(pin.table_version);
+        }
+    }
+
     /// Everything a state pins must stay. The row counts as registered too.
     fn want(&mut self, tables: &[TableRow], reasons: &BTreeSet<Reason>, who: &str) {
         for row in tables {
@@ -158,10 +167,16 @@ async fn register_history(capture: &Capture, roots: &mut Roots) -> Result<()> {
     }
     capture
         .history
-        .for_each_extent(|_, records| {
+        .for_each_extent(|extent, records| {
+            let legacy = matches!(extent, ExtentKey::LegacyData(_));
             for record in records {
                 if reachable.contains(record.commit.graph_commit_id.as_str()) {
-                    record.tables.iter().for_each(|row| roots.register(row));
+                    for row in &record.tables {
+                        roots.register(row);
+                        if legacy {
+                            roots.keep_linear(row);
+                        }
+                    }
                 }
             }
             Ok(())

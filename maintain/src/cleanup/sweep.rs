@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use futures::{StreamExt as _, TryStreamExt as _};
+use futures::StreamExt as _;
 use graph::refs::retire;
 use graph::store::Root;
 use graph::{Error, Result};
@@ -20,8 +20,8 @@ use super::trace::{TablePlan, Traced};
 use super::uproot;
 use crate::Stop;
 
-/// Deletes of one table in flight.
-pub const CONCURRENT_DELETES: usize = 8;
+/// Objects deleted between two looks at whether a stop was asked for: what one request of an object store takes.
+pub const DELETES_AT_ONCE: usize = 1_000;
 
 /// What was removed of one table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -85,13 +85,26 @@ impl Effects<'_> {
         Ok(())
     }
 
-    /// Delete several, a bounded number at once, in no order. The first failure ends it.
-    pub async fn delete_all(&self, keys: impl IntoIterator<Item = String>) -> Result<()> {
-        futures::stream::iter(keys.into_iter().map(Ok))
-            .try_for_each_concurrent(CONCURRENT_DELETES, |key: String| async move {
-                self.delete(&key).await
-            })
-            .await
+    /// Delete several, in no order. `gone` is told the index of each one that was there; after a failure no further
+    /// [`DELETES_AT_ONCE`] begin.
+    pub async fn delete_each(&self, keys: &[String], mut gone: impl FnMut(usize)) -> Result<()> {
+        for (chunk, first) in keys
+            .chunks(DELETES_AT_ONCE)
+            .zip((0..).step_by(DELETES_AT_ONCE))
+        {
+            self.check()?;
+            let each = |at: usize| {
+                self.deletes.fetch_add(1, Ordering::Relaxed);
+                gone(first + at);
+            };
+            self.root.delete_many(chunk, each).await?;
+        }
+        Ok(())
+    }
+
+    /// Delete several, in no order.
+    pub async fn delete_all(&self, keys: &[String]) -> Result<()> {
+        self.delete_each(keys, |_| {}).await
     }
 }
 
@@ -183,90 +196,53 @@ async fn sweep_location(
     swept: &mut Swept,
 ) -> Result<()> {
     let plan = &traced.plan;
-    let counts = Counts::default();
-    let result = async {
-        files(effects, place, &plan.sweep, &counts).await?;
-        futures::stream::iter(plan.chains.iter().map(Ok))
-            .try_for_each_concurrent(CONCURRENT_DELETES, |chain| {
-                manifests(effects, place, chain, traced, &counts)
-            })
-            .await?;
-        each_manifest(effects, place, &plan.linear, traced, &counts).await?;
-        files(effects, place, &plan.dead_files, &counts).await?;
-        each_manifest(effects, place, &plan.dead, traced, &counts).await?;
-        files(effects, place, &plan.orphans, &counts).await
+    files(effects, place, &plan.sweep, swept).await?;
+    let longest = plan.chains.iter().map(Vec::len).max().unwrap_or(0);
+    for at in 0..longest {
+        let links = plan.chains.iter().filter_map(|chain| chain.get(at));
+        let links: Vec<u64> = links.copied().collect();
+        manifests(effects, place, &links, traced, swept).await?;
     }
-    .await;
-    let read = |n: &AtomicU64| n.load(Ordering::Relaxed);
-    swept.manifests += read(&counts.manifests);
-    swept.files += read(&counts.files);
-    swept.bytes += read(&counts.bytes);
-    swept.index_bytes += read(&counts.index_bytes);
-    result
+    manifests(effects, place, &plan.linear, traced, swept).await?;
+    files(effects, place, &plan.dead_files, swept).await?;
+    manifests(effects, place, &plan.dead, traced, swept).await?;
+    files(effects, place, &plan.orphans, swept).await
 }
 
-#[derive(Default)]
-struct Counts {
-    manifests: AtomicU64,
-    files: AtomicU64,
-    bytes: AtomicU64,
-    index_bytes: AtomicU64,
-}
-
-async fn files(effects: &Effects<'_>, place: &str, files: &[File], counts: &Counts) -> Result<()> {
-    futures::stream::iter(files.iter().map(Ok))
-        .try_for_each_concurrent(CONCURRENT_DELETES, |file| async move {
-            effects
-                .delete(&format!("{place}/{}", file.object.path))
-                .await?;
-            counts.files.fetch_add(1, Ordering::Relaxed);
-            let bytes = if file.counted {
-                &counts.bytes
-            } else {
-                &counts.index_bytes
-            };
-            bytes.fetch_add(file.object.size, Ordering::Relaxed);
-            Ok(())
-        })
-        .await
-}
-
-/// In no order, a bounded number at once.
-async fn each_manifest(
+async fn files(
     effects: &Effects<'_>,
     place: &str,
-    versions: &[u64],
-    traced: &Traced,
-    counts: &Counts,
+    files: &[File],
+    swept: &mut Swept,
 ) -> Result<()> {
-    futures::stream::iter(versions.iter().map(Ok))
-        .try_for_each_concurrent(CONCURRENT_DELETES, |version| {
-            manifests(
-                effects,
-                place,
-                std::slice::from_ref(version),
-                traced,
-                counts,
-            )
-        })
-        .await
+    let key = |file: &File| format!("{place}/{}", file.object.path);
+    let keys: Vec<String> = files.iter().map(key).collect();
+    let gone = |at: usize| {
+        let Some(file) = files.get(at) else { return };
+        swept.files += 1;
+        *match file.counted {
+            true => &mut swept.bytes,
+            false => &mut swept.index_bytes,
+        } += file.object.size;
+    };
+    effects.delete_each(&keys, gone).await
 }
 
-/// In order, one after the other.
 async fn manifests(
     effects: &Effects<'_>,
     place: &str,
     versions: &[u64],
     traced: &Traced,
-    counts: &Counts,
+    swept: &mut Swept,
 ) -> Result<()> {
-    for version in versions {
-        effects
-            .delete(&format!("{place}/_versions/{}", manifest_name(*version)))
-            .await?;
-        counts.manifests.fetch_add(1, Ordering::Relaxed);
-        let size = traced.sizes.get(version).copied().unwrap_or_default();
-        counts.bytes.fetch_add(size, Ordering::Relaxed);
-    }
-    Ok(())
+    let key = |version: &u64| format!("{place}/_versions/{}", manifest_name(*version));
+    let keys: Vec<String> = versions.iter().map(key).collect();
+    let gone = |at: usize| {
+        let Some(version) = versions.get(at) else {
+            return;
+        };
+        swept.manifests += 1;
+        swept.bytes += traced.sizes.get(version).copied().unwrap_or_default();
+    };
+    effects.delete_each(&keys, gone).await
 }

@@ -79,12 +79,12 @@ async fn one(effects: &Effects<'_>, plan: &Plan, going: &TreePlan) -> Result<()>
         for key in &manifests {
             effects.delete(key).await?;
         }
-        effects.delete_all(others).await?;
+        effects.delete_all(&others).await?;
     } else {
-        effects.delete_all(others).await?;
-        effects.delete_all(manifests).await?;
+        effects.delete_all(&others).await?;
+        effects.delete_all(&manifests).await?;
     }
-    effects.delete_all(archive).await
+    effects.delete_all(&archive).await
 }
 
 /// The objects of exactly this tree, none of a tree nested in it. They must be the ones the plan saw.

@@ -175,6 +175,24 @@ fn linear_versions() {
 }
 
 #[test]
+fn a_linear_version_that_a_commit_from_before_an_upgrade_pins_stays() {
+    let mut case = Case::default();
+    for version in 1..=4 {
+        let file = format!("data/{version}.lance");
+        case = case.version(version, None, &[&file]).file(&file, 30);
+    }
+    case.registered.legacy.insert(2);
+    let plan = case
+        .linear(&[1, 2, 3, 4], Some(4))
+        .want(Target::Pin(None, 4, Some(4)), Reason::Head)
+        .plan();
+    assert_eq!(plan.linear, [1, 3]);
+    assert_eq!(names(&plan.sweep), ["data/1.lance", "data/3.lance"]);
+    assert_eq!(plan.kept[&Reason::Legacy].versions, 1);
+    assert_eq!(plan.kept[&Reason::Legacy].files, 1);
+}
+
+#[test]
 fn without_a_recorded_last_linear_version_no_linear_one_goes() {
     let plan = Case::default()
         .version(1, None, &[])

@@ -1,6 +1,4 @@
-//! Cleanup of converted roots: behaviours 30 and 31 of `docs/format/upgrade-protocol.md` 11, at every source, and the half of 29
-//! about ages. `--keep 4` alone, the other half, removes table versions that only versions 1 to 3 of main pin: as maintenance 5.7
-//! has it when the records of the legacy area count as registrations, and not as 29 has it.
+//! Cleanup of converted roots: behaviours 29 to 31 of `docs/format/upgrade-protocol.md` 11, at every source.
 
 use fixtures::fixture_s::{FixtureS, SpecS};
 use graph::digest::sha256_hex;
@@ -80,12 +78,16 @@ async fn merge(root: &Root, branch: &str, base: &str) -> graph::model::Commit {
 }
 
 #[test]
-fn an_age_that_covers_everything_keeps_what_versions_from_before_the_upgrade_pin() {
+fn b29_cleanup_keeps_every_table_version_that_versions_1_to_7_pin() {
     run(|| async {
         for spec in SOURCES {
             let (_folder, _, root) = converted(spec()).await;
             let before = every_number_of_main(&root).await;
-            for policy in [Policy::new(Some(4), Some("7d")).unwrap(), older("1h")] {
+            for policy in [
+                keep(4),
+                older("1h"),
+                Policy::new(Some(4), Some("7d")).unwrap(),
+            ] {
                 let report = clean(&root, policy).await.unwrap();
                 let errors = report.datasets.iter().filter(|r| r.error.is_some()).count();
                 assert_eq!(errors, 0, "{report:#?}");

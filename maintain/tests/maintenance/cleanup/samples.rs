@@ -170,7 +170,8 @@ fn what_a_live_fork_borrows_stays() {
                 .iter()
                 .any(|r| r.kept.iter().any(|k| k.reason == reason))
         };
-        assert!(kept(Reason::Borrowed), "{:#?}", report.datasets);
+        // What it borrows of main are versions from before the upgrade.
+        assert!(kept(Reason::Legacy), "{:#?}", report.datasets);
         assert_eq!(heads(&root).await, before);
     });
 }
