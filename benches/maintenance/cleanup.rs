@@ -131,7 +131,7 @@ pub async fn side(role: &str, path: &Path) -> Result<Value, Failure> {
         store.reset();
         started = Instant::now();
         let policy = Policy::new(Some(1), None)?;
-        let planned = plan(&root, &policy, DEFAULT_CONCURRENCY, &Stop::new()).await?;
+        let planned = plan(&root, policy, DEFAULT_CONCURRENCY, &Stop::new()).await?;
         let report = if preview {
             Report::preview(&planned)
         } else {

@@ -123,9 +123,8 @@ where
 {
     let capture = Capture::of(root, None).await?;
     let (row, pin) = capture.table(table_key)?;
-    let base = Arc::new(open_pin(root, row, pin).await?.dataset);
+    let base = open_pin(root, row, pin).await?.dataset;
     let written = write(base.clone()).await?;
-    let base = Arc::unwrap_or_clone(base);
     let staged = commit_detached(root, base, written, &capture.witness()?).await?;
     let request = Request {
         changes: Changes {
