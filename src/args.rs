@@ -168,7 +168,8 @@ pub struct LoadArgs {
     /// Author of the commit.
     #[arg(long = "as", value_name = "ACTOR")]
     pub actor: Option<String>,
-    /// With --mode overwrite: keep blob URIs as references to objects outside of the graph.
+    /// Accept blobs that are URIs of objects outside of the graph: append and merge copy their bytes (at most 32 MiB a
+    /// load), overwrite keeps the references.
     #[arg(long)]
     pub external_blobs: bool,
     /// Overwrite on a remote store without asking.

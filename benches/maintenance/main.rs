@@ -25,7 +25,7 @@ use lance_file::version::LanceFileVersion;
 use serde_json::Value;
 use support::{Failure, emit, run, spawn, wanted};
 use write::capture::Capture;
-use write::publish::{Changes, ExpectedTable, Lineage, Request, Update, publish};
+use write::publish::{Changes, ExpectedTable, Lineage, Request, Update, publish_captured};
 use write::table::{commit_detached, next_pin};
 
 /// Each side runs so often, in turns; the fastest counts, since a busy machine only makes one slower.
@@ -146,6 +146,6 @@ where
         },
         precondition: capture.precondition(),
     };
-    publish(root, &request).await?;
+    publish_captured(root, &capture, &request).await?;
     Ok(())
 }

@@ -7,7 +7,9 @@ use graph::store::Root;
 use ulid::Ulid;
 use write::Result;
 use write::capture::Capture;
-use write::publish::{Changes, ExpectedTable, Lineage, Published, Request, Update, publish};
+use write::publish::{
+    Changes, ExpectedTable, Lineage, Published, Request, Update, publish_captured,
+};
 
 /// Publish `updates` over exactly what `capture` read: a branch that moved meanwhile is a read-set conflict, never
 /// prepared again. The budget is the production one, whatever the session's setting
@@ -50,5 +52,5 @@ pub(crate) async fn publish_tables(
         },
         precondition: capture.precondition(),
     };
-    publish(root, &request).await
+    publish_captured(root, capture, &request).await
 }

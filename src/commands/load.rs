@@ -19,11 +19,6 @@ pub async fn run(args: &LoadArgs, store: Option<&str>, quiet: bool) -> anyhow::R
         "-" => Input::Stdin,
         path => Input::File(path.into()),
     };
-    if args.external_blobs && args.mode != LoadMode::Overwrite {
-        anyhow::bail!(
-            "--external-blobs goes with --mode overwrite only: append and merge keep no references"
-        );
-    }
     let setting = std::env::var(RELEASE_VARIABLE).ok();
     let budget = budget(setting.as_deref())?;
     let root = target::open(uri).await?;

@@ -220,10 +220,6 @@ fn refusals_are_one_line_and_write_nothing() {
             "load --data @rows.jsonl --mode merge --branch dev ROOT",
             "no branch 'dev'",
         ),
-        (
-            "load --data @rows.jsonl --mode append --external-blobs ROOT",
-            "--mode overwrite only",
-        ),
         ("init --schema @s.pg ROOT", "already holds a graph"),
         ("init --schema @none.pg @n", "none.pg"),
         (

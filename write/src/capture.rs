@@ -7,7 +7,7 @@ use graph::model::names;
 use graph::model::{Pin, TableRow};
 use graph::refs::BranchIdentifier;
 use graph::schema::ir::SchemaIr;
-use graph::store::Root;
+use graph::store::{ManifestVersion, Root};
 
 use crate::error::Result;
 use crate::publish::{Authority, Precondition};
@@ -20,7 +20,9 @@ pub struct Capture {
     pub branch: Option<String>,
     /// Lance's identifier of its ref; empty for main.
     pub identifier: BranchIdentifier,
-    /// The version read, with its contract texts.
+    /// The version read.
+    pub version: ManifestVersion,
+    /// What it holds, with its contract texts.
     pub state: BranchState,
     /// The accepted schema, checked.
     pub ir: SchemaIr,
@@ -40,6 +42,7 @@ impl Capture {
         Ok(Self {
             branch: branch.filter(|b| *b != names::MAIN).map(str::to_string),
             identifier,
+            version: opened,
             state,
             ir,
         })

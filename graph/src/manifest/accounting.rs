@@ -66,13 +66,10 @@ fn replaced_bytes(replaced: &Replaced, current: Option<&TableRow>) -> Result<u64
 /// charged 37 bytes whatever is stored.
 pub fn delta_measure(before: &PinMetadata, base: Option<&PinMetadata>) -> Result<u64> {
     let json = match base {
-        // Equal sizes put no member into the difference.
         Some(base) => {
-            let base = PinMetadata {
-                manifest_size: before.manifest_size,
-                ..base.clone()
-            };
-            delta_between(before, &base)?
+            let mut delta = delta_between(before, base);
+            delta.remove("manifest_size");
+            delta
         }
         None => without_size(before)?,
     };

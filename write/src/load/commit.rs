@@ -13,7 +13,9 @@ use super::{LoadOptions, Mode};
 use crate::capture::Capture;
 use crate::error::Result;
 use crate::gates;
-use crate::publish::{Changes, ExpectedTable, Lineage, Published, Request, Update, publish};
+use crate::publish::{
+    Changes, ExpectedTable, Lineage, Published, Request, Update, publish_captured,
+};
 use crate::table::{commit_detached, discard, fold, next_pin};
 
 /// Tables committed at once.
@@ -71,7 +73,7 @@ pub(super) async fn commit(
         },
         precondition: capture.precondition(),
     };
-    publish(root, &request).await
+    publish_captured(root, capture, &request).await
 }
 
 async fn commit_table(

@@ -16,6 +16,7 @@ use records::{TableType, Types, unique_texts};
 
 use super::commit::{StagedTable, commit};
 use super::existing::{self, Held};
+use super::external;
 use super::references::{Needed, Use, bounded, check_cardinality};
 use super::rows::{self, TableRows};
 use super::{Input, LoadOptions, Loaded, LoadedTable, Mode};
@@ -34,14 +35,23 @@ pub(super) async fn load(root: &Root, input: &Input, options: &LoadOptions) -> R
     let mut capture = Capture::of(root, options.branch.as_deref()).await?;
     let types = Types::of(&capture.ir)?;
     let (source, reading) = (input.clone(), options.clone());
+    let (types, mut records) = blocking(move || {
+        let records = rows::read(&source, &types, &reading)?;
+        Ok((types, records))
+    })
+    .await?;
+    if records.is_empty() {
+        return Ok(nothing(&capture, options.mode));
+    }
+    if options.external_blobs {
+        external::copy(root, &types, &mut records.tables).await?;
+    }
+    let mode = options.mode;
     let (types, tables) = blocking(move || {
-        let tables = rows::read(&source, &types, &reading)?;
+        let tables = records.finish(&types, mode)?;
         Ok((types, tables))
     })
     .await?;
-    if tables.is_empty() {
-        return Ok(nothing(&capture, options.mode));
-    }
     let contract = capture.state.contract.clone();
     let mut preparations = 1;
     loop {

@@ -11,6 +11,7 @@
 
 mod commit;
 mod existing;
+mod external;
 mod facts;
 mod keyed;
 mod overwrite;
@@ -93,7 +94,8 @@ pub struct LoadOptions {
     pub actor: Option<String>,
     /// Release budget in bytes ([`crate::publish::budget`]).
     pub budget: u64,
-    /// Overwrite keeps blob URIs as references to objects outside of the graph; without it they are refused.
+    /// Blobs may be URIs of objects outside of the graph: an overwrite keeps them as references, append and merge copy
+    /// the bytes. Without it they are refused.
     pub external_blobs: bool,
     /// Progress.
     pub on_rows: OnRows,

@@ -27,9 +27,16 @@ pub(super) struct TableRows {
     pub endpoints: Vec<(String, String)>,
 }
 
-/// Read the whole input within the bounds of append and merge, ascending by table. A repeated id is a conflict when
-/// appending; when merging the last one stays.
-pub(super) fn read(input: &Input, types: &Types, options: &LoadOptions) -> Result<Vec<TableRows>> {
+/// Records by table, and the other spellings of keys among them.
+pub(super) struct Records {
+    /// By index into [`Types::tables`].
+    pub tables: Vec<Vec<Record>>,
+    aliases: HashMap<(usize, String), String>,
+}
+
+/// Read the whole input within the bounds of append and merge. A repeated id is a conflict when appending; when merging
+/// the last one stays.
+pub(super) fn read(input: &Input, types: &Types, options: &LoadOptions) -> Result<Records> {
     let mut tables: Vec<Vec<Record>> = types.tables().iter().map(|_| Vec::new()).collect();
     let mut seen: Vec<HashMap<String, usize>> = vec![HashMap::new(); tables.len()];
     let mut aliases: HashMap<(usize, String), String> = HashMap::new();
@@ -41,7 +48,7 @@ pub(super) fn read(input: &Input, types: &Types, options: &LoadOptions) -> Resul
             (options.on_rows)(count);
         }
         let table = &types.tables()[record.table];
-        refuse_external(&record, types, false)?;
+        refuse_external(&record, types, options.external_blobs)?;
         if let Some(alias) = &record.alias {
             add_alias(&mut aliases, &record, alias, types)?;
         }
@@ -67,12 +74,24 @@ pub(super) fn read(input: &Input, types: &Types, options: &LoadOptions) -> Resul
         }
     }
     (options.on_rows)(count);
-    tables
-        .into_iter()
-        .enumerate()
-        .filter(|(_, rows)| !rows.is_empty())
-        .map(|(table, rows)| finish(table, rows, types, &aliases, options.mode))
-        .collect()
+    Ok(Records { tables, aliases })
+}
+
+impl Records {
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.tables.iter().all(Vec::is_empty)
+    }
+
+    /// The rows, ascending by table.
+    pub fn finish(self, types: &Types, mode: Mode) -> Result<Vec<TableRows>> {
+        self.tables
+            .into_iter()
+            .enumerate()
+            .filter(|(_, rows)| !rows.is_empty())
+            .map(|(table, rows)| finish(table, rows, types, &self.aliases, mode))
+            .collect()
+    }
 }
 
 fn repeated(table_key: &str, id: &str, line: u64) -> WriteError {
@@ -83,7 +102,7 @@ fn repeated(table_key: &str, id: &str, line: u64) -> WriteError {
     }
 }
 
-fn over(resource: String, limit: u64, actual: u64) -> WriteError {
+pub(super) fn over(resource: String, limit: u64, actual: u64) -> WriteError {
     WriteError::ResourceLimitExceeded {
         resource,
         limit,
@@ -148,7 +167,7 @@ pub(super) fn refuse_external(record: &Record, types: &Types, allowed: bool) -> 
         if let Value::Blob(Blob::External(uri)) = value {
             return Err(WriteError::invalid(format!(
                 "line {}: {}.{} names the object '{uri}' outside of the graph; write its bytes as \"base64:...\", or \
-                 keep the reference with --mode overwrite --external-blobs",
+                 load with --external-blobs: append and merge then copy its bytes, overwrite keeps the reference",
                 record.line, table.table_key, property.name
             )));
         }

@@ -23,6 +23,7 @@ pub use changes::{Binding, Changes, ExpectedTable, NewPin, Update};
 pub use plan::{Lineage, Merged, Planned};
 pub use precondition::{Authority, Precondition};
 
+use crate::capture::Capture;
 use crate::error::{Result, WriteError};
 
 /// Attempts after the first one that a publish makes when another writer took the version.
@@ -78,10 +79,27 @@ pub struct Published {
 /// A lost acknowledgement is resolved by reading the version that was attempted; when that does not tell, the
 /// outcome is [`WriteError::InDoubt`].
 pub async fn publish(root: &Root, request: &Request) -> Result<Published> {
+    publish_over(root, None, request).await
+}
+
+/// [`publish`] of what was prepared over `capture`: while its version is still the latest one, it is not read again.
+pub async fn publish_captured(
+    root: &Root,
+    capture: &Capture,
+    request: &Request,
+) -> Result<Published> {
+    publish_over(root, Some(capture), request).await
+}
+
+async fn publish_over(
+    root: &Root,
+    capture: Option<&Capture>,
+    request: &Request,
+) -> Result<Published> {
     root.require_conditional_setting()?;
     let mut lost = None;
     for _ in 0..=PUBLISHER_RETRY_BUDGET {
-        match attempt(root, request).await? {
+        match attempt(root, capture, request).await? {
             Attempt::Landed(published) => return Ok(*published),
             Attempt::Lost(e) => lost = Some(e),
         }
@@ -102,13 +120,20 @@ enum Attempt {
     Lost(Error),
 }
 
-async fn attempt(root: &Root, request: &Request) -> Result<Attempt> {
+async fn attempt(root: &Root, capture: Option<&Capture>, request: &Request) -> Result<Attempt> {
     let branch = request.lineage.branch.as_deref();
     let (opened, identifier) = open_identified(root, branch).await?;
-    let state = read_state(&opened, ReadMode::WithContract).await?;
-    request.precondition.check(&identifier, &state)?;
-    changes::check_expected(&state, &request.expected)?;
-    let planned = plan::plan(&state, &request.changes, &request.lineage)?;
+    let read;
+    let state = match capture {
+        Some(c) if c.identifier == identifier && same_version(&c.version, &opened) => &c.state,
+        _ => {
+            read = read_state(&opened, ReadMode::WithContract).await?;
+            &read
+        }
+    };
+    request.precondition.check(&identifier, state)?;
+    changes::check_expected(state, &request.expected)?;
+    let planned = plan::plan(state, &request.changes, &request.lineage)?;
     if let Some(contract) = &planned.archive {
         create_archive(root, contract).await?;
     }
@@ -132,6 +157,16 @@ async fn attempt(root: &Root, request: &Request) -> Result<Attempt> {
         CommitOutcome::Lost(e) => Ok(Attempt::Lost(e)),
         CommitOutcome::Unknown(e) => resolve_unknown(root, &opened, next, e).await,
     }
+}
+
+/// Whether both are one version: a version never changes, and a graph that was made anew has other transactions.
+fn same_version(a: &ManifestVersion, b: &ManifestVersion) -> bool {
+    let (m, n) = (a.dataset.manifest(), b.dataset.manifest());
+    a.native == b.native
+        && a.version == b.version
+        && m.transaction_file.is_some()
+        && m.transaction_file == n.transaction_file
+        && m.timestamp_nanos == n.timestamp_nanos
 }
 
 fn landed(version: ManifestVersion, state: BranchState) -> Attempt {

@@ -134,3 +134,55 @@ fn blobs_outside_of_the_graph_need_leave() {
     })
     .unwrap();
 }
+
+#[test]
+fn append_and_merge_copy_blobs_from_outside_within_a_bound() {
+    on_deep_stack(|| async {
+        let graph = Graph::with("node Pic { data: Blob? }").await;
+        let outside = tempfile::tempdir().unwrap();
+        let file = outside.path().join("hi there");
+        std::fs::write(&file, "hi").unwrap();
+        let wide = outside.path().join("wide");
+        std::fs::write(&wide, vec![7; 12 << 20]).unwrap();
+        let uri = |path: &std::path::Path| format!("file://{}", path.display()).replace(' ', "%20");
+        let pic = |id: &str, data: &str| {
+            format!("{{\"type\":\"Pic\",\"id\":\"{id}\",\"data\":{{\"data\":\"{data}\"}}}}\n")
+        };
+        let with = |mode| LoadOptions {
+            external_blobs: true,
+            ..options(mode)
+        };
+        let text = pic("a", &uri(&file)) + &pic("b", &uri(&file)) + &pic("c", "base64:aGk=");
+        graph.try_load(&text, &with(Mode::Append)).await.unwrap();
+        let copied = pic("a", "base64:aGk=") + &pic("b", "base64:aGk=") + &pic("c", "base64:aGk=");
+        assert_eq!(graph.shown().await, copied);
+        std::fs::write(&file, "ho").unwrap();
+        let text = pic("b", &uri(&file));
+        graph.try_load(&text, &with(Mode::Merge)).await.unwrap();
+        std::fs::remove_file(&file).unwrap();
+        let copied = pic("a", "base64:aGk=") + &pic("b", "base64:aG8=") + &pic("c", "base64:aGk=");
+        assert_eq!(graph.shown().await, copied);
+        graph.verify().await;
+        let before = fixtures::tree::tree_digest(graph.path()).unwrap();
+        let three = pic("d", &uri(&wide)) + &pic("e", &uri(&wide)) + &pic("f", &uri(&wide));
+        for (text, told) in [
+            (three, "37748736"),
+            (
+                pic("d", "base64:aGk=") + &pic("e", &uri(&file)),
+                "line 2: node:Pic.data names",
+            ),
+            (pic("d", "some/path"), "which is no URI"),
+            (pic("d", "ftp://host/x"), "line 1: node:Pic.data names"),
+        ] {
+            let refused = graph
+                .try_load(&text, &with(Mode::Append))
+                .await
+                .unwrap_err()
+                .to_string();
+            assert!(refused.contains(told), "{refused}\nexpected: {told}");
+            let after = fixtures::tree::tree_digest(graph.path()).unwrap();
+            assert_eq!(after, before, "{told}");
+        }
+    })
+    .unwrap();
+}
