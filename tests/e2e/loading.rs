@@ -183,6 +183,10 @@ fn standard_input_is_loaded_too() {
 fn refusals_are_one_line_and_write_nothing() {
     let place = Place::new();
     place.graph();
+    place.file(
+        "twice.jsonl",
+        "{\"type\":\"Person\",\"data\":{\"code\":\"z\"}}\n{\"type\":\"Person\",\"data\":{\"code\":\"z\"}}\n",
+    );
     place.file("dup.jsonl", "{\"type\":\"Person\",\"data\":{\"code\":\"c\"}}\n{\"type\":\"Person\",\"data\":{\"code\":\"a\"}}\n");
     place.file(
         "lost.jsonl",
@@ -205,6 +209,10 @@ fn refusals_are_one_line_and_write_nothing() {
         (
             "load --data @dup.jsonl --mode append ROOT",
             "line 2: node:Person already holds id \"a\"",
+        ),
+        (
+            "load --data @twice.jsonl --mode append ROOT",
+            "line 2: node:Person has id \"z\" on line 1 already",
         ),
         (
             "load --data @lost.jsonl --mode append ROOT",

@@ -37,7 +37,7 @@ pub enum WriteError {
         actual: u64,
     },
     /// A strict insert met an id that exists.
-    #[error("{}{table_key} already holds id \"{key}\"; append never replaces a row, use --mode merge to update it", at_line(*line))]
+    #[error("{}{table_key} {}; append never replaces a row, use --mode merge to update it", at_line(*line), held(key, *earlier))]
     KeyConflict {
         /// Alias of the table.
         table_key: String,
@@ -45,6 +45,8 @@ pub enum WriteError {
         key: String,
         /// Line of the input, 1-based.
         line: Option<u64>,
+        /// The line that has the id too, when it is one of the input.
+        earlier: Option<u64>,
     },
     /// The write is too large for its kind; decided before any effect.
     #[error("{resource} is {actual}, above the limit of {limit}; {advice}")]
@@ -80,6 +82,13 @@ pub enum WriteError {
     /// Reading or writing the graph.
     #[error(transparent)]
     Graph(#[from] graph::Error),
+}
+
+fn held(key: &str, earlier: Option<u64>) -> String {
+    match earlier {
+        None => format!("already holds id \"{key}\""),
+        Some(line) => format!("has id \"{key}\" on line {line} already"),
+    }
 }
 
 fn at_line(line: Option<u64>) -> String {

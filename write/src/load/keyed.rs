@@ -191,6 +191,7 @@ async fn check_table(
             table_key: table.table_key.clone(),
             key: rows.ids[at].clone(),
             line: rows.lines.get(at).copied(),
+            earlier: None,
         });
     }
     for (index, taken) in held.unique.iter().enumerate() {

@@ -58,7 +58,7 @@ pub(super) fn read(input: &Input, types: &Types, options: &LoadOptions) -> Resul
             && table.endpoints.is_none()
         {
             if options.mode == Mode::Append {
-                return Err(repeated(&table.table_key, &record.id, record.line));
+                return Err(repeated(&table.table_key, &record, rows[at].line));
             }
             rows[at] = record;
             continue;
@@ -94,11 +94,12 @@ impl Records {
     }
 }
 
-fn repeated(table_key: &str, id: &str, line: u64) -> WriteError {
+fn repeated(table_key: &str, record: &Record, earlier: u64) -> WriteError {
     WriteError::KeyConflict {
         table_key: table_key.to_string(),
-        key: id.to_string(),
-        line: Some(line),
+        key: record.id.clone(),
+        line: Some(record.line),
+        earlier: Some(earlier),
     }
 }
 
@@ -192,8 +193,8 @@ fn finish(
                 seen.insert(record.id.clone(), kept.len());
                 kept.push(record);
             }
-            Some(_) if mode == Mode::Append => {
-                return Err(repeated(&declared.table_key, &record.id, record.line));
+            Some(at) if mode == Mode::Append => {
+                return Err(repeated(&declared.table_key, &record, kept[at].line));
             }
             Some(at) => kept[at] = record,
         }
