@@ -40,18 +40,7 @@ pub fn measure(versions: usize) -> Result<(), Failure> {
     spawn(&format!("versions {versions}"), &source)?;
     let sides = in_turns(folder.path(), ["lance-cleanup", "cleanup"])?;
     let wall = ratio(&sides, "wall_seconds")?;
-    let counted = [
-        spawn_counted(
-            &folder.path().join("source"),
-            folder.path(),
-            "counted-lance-cleanup",
-        )?,
-        spawn_counted(
-            &folder.path().join("source"),
-            folder.path(),
-            "counted-cleanup",
-        )?,
-    ];
+    let counted = in_turns(folder.path(), ["counted-lance-cleanup", "counted-cleanup"])?;
     let per_object = counted[1]["requests_per_object"]
         .as_f64()
         .ok_or("no figure")?;
@@ -68,19 +57,12 @@ pub fn measure(versions: usize) -> Result<(), Failure> {
     Ok(())
 }
 
-fn spawn_counted(source: &Path, folder: &Path, role: &str) -> Result<Value, Failure> {
-    let copy = folder.join(role);
-    fixtures::tree::copy_tree(source, &copy)?;
-    spawn(role, &copy)
-}
-
 pub fn measure_preview(objects: usize) -> Result<(), Failure> {
     let folder = tempfile::tempdir()?;
     let source = folder.path().join("source");
     spawn(&format!("objects {objects}"), &source)?;
     let plain = spawn("preview", &source)?;
-    let counted = spawn("counted-preview", &source);
-    let counted = counted?;
+    let counted = spawn("counted-preview", &source)?;
     let memory = plain["peak_rss_bytes"].as_u64().ok_or("no figure")?;
     let lists = counted["lists_of_the_table"].as_u64().ok_or("no figure")?;
     emit(&json!({
