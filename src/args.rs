@@ -102,7 +102,8 @@ pub enum Command {
 pub enum CommitCommand {
     /// List the commits of a branch, newest first, down to genesis. Changes nothing.
     List(CommitListArgs),
-    /// Show one commit, wherever in the graph it was written, and the tables of its state. Changes nothing.
+    /// Show one commit, wherever in the graph it was written, the tables of its state and what it did to those of its
+    /// parent. Changes nothing.
     Show(CommitShowArgs),
 }
 

@@ -1,4 +1,4 @@
-//! `omnigraph commit show`: one commit and the tables of its state.
+//! `omnigraph commit show`: one commit, the tables of its state, and what it changed.
 
 use std::process::ExitCode;
 
@@ -7,6 +7,7 @@ use graph::model::names::MAIN;
 use graph::view::{At, snapshot};
 use serde::Serialize;
 
+use super::changes::{Change, between};
 use super::snapshot::{Table, tables};
 use super::time;
 use crate::args::CommitShowArgs;
@@ -16,6 +17,8 @@ use crate::{output, target};
 struct Document<'a> {
     commit: &'a Commit,
     tables: Vec<Table<'a>>,
+    /// Against the first parent; null without one, and when it is held nowhere.
+    changes: Option<Vec<Change>>,
 }
 
 /// Show a commit.
@@ -31,9 +34,19 @@ pub async fn run(args: &CommitShowArgs, store: Option<&str>) -> anyhow::Result<E
     };
     let root = target::open(uri).await?;
     let shown = snapshot(&root, None, &at).await?;
+    let changes = match &shown.head.parent_commit_id {
+        None => None,
+        Some(parent) => match snapshot(&root, None, &At::Commit(parent.clone())).await {
+            Ok(before) => Some(between(&before.tables, &shown.tables)),
+            // A commit from before an upgrade may name a parent that its own release had lost.
+            Err(e) if e.is_not_found() => None,
+            Err(e) => return Err(e.into()),
+        },
+    };
     let document = Document {
         commit: &shown.head,
         tables: tables(&shown),
+        changes,
     };
     if args.json {
         output::json(&document)?;
@@ -60,6 +73,15 @@ fn human(document: &Document<'_>) -> String {
         ),
     ];
     lines.extend(super::snapshot::table_lines(&document.tables));
+    match (&document.changes, &commit.parent_commit_id) {
+        (Some(changes), _) if changes.is_empty() => lines.push("changes: none".into()),
+        (Some(changes), _) => {
+            lines.push("changes:".into());
+            lines.extend(super::changes::lines(changes));
+        }
+        (None, Some(_)) => lines.push("changes: unknown, its parent is held nowhere".into()),
+        (None, None) => lines.push("changes: it has no parent".into()),
+    }
     lines.push(String::new());
     lines.join("\n")
 }

@@ -1,6 +1,7 @@
 //! One file a command.
 
 pub mod branch;
+pub mod changes;
 pub mod cleanup;
 pub mod commit_list;
 pub mod commit_show;

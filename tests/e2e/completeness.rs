@@ -1,13 +1,15 @@
 //! After an upgrade every state the source root held is still served, at its commit and its number.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use fixtures::fixture_s::SpecS;
 use fixtures::sample::unpack;
 use fixtures::tree::{tree_changes, tree_digest};
+use serde_json::Value;
 
 use crate::support::roots::{fixture_s, samples, unchanged};
-use crate::support::run::upgrade;
+use crate::support::run::{omnigraph, snapshot, upgrade};
 use crate::support::serve::serves_everything;
 use crate::support::source::Source;
 
@@ -116,4 +118,74 @@ fn of_s14_observa() {
 #[test]
 fn of_s14_evolution() {
     converted_elsewhere("s14-evolution", "s9-evolution");
+}
+
+/// Tables of a `commit show` document by alias: version and rows.
+fn tables(document: &Value) -> BTreeMap<String, [Value; 2]> {
+    let tables = document["tables"].as_array().unwrap();
+    let of = |t: &Value| [t["table_version"].clone(), t["row_count"].clone()];
+    let name = |t: &Value| t["table_key"].as_str().unwrap().to_string();
+    tables.iter().map(|t| (name(t), of(t))).collect()
+}
+
+#[test]
+fn b32_what_each_commit_changed_leads_across_the_upgrade_to_genesis() {
+    for spec in [SpecS::stamp_8(), SpecS::stamp_9(), SpecS::stamp_13()] {
+        let (dir, s) = fixture_s(spec);
+        let root = s.root.path();
+        assert_eq!(upgrade(root, &[])["outcome"], "completed");
+        let rows = dir.path().join("rows.jsonl");
+        let row = r#"{"type":"Person","data":{"name":"new","age":7}}"#;
+        std::fs::write(&rows, row).unwrap();
+        let (root, data) = (root.to_str().unwrap(), rows.to_str().unwrap());
+        omnigraph(["load", root, "--data", data, "--mode", "append"]).exits(0);
+        let head = snapshot(Path::new(root), "main", None).exits(0).json();
+        let mut at = head["head_commit"].as_str().unwrap().to_string();
+        let mut shown = Vec::new();
+        loop {
+            let document = omnigraph(["commit", "show", &at, root, "--json"]);
+            let document = document.exits(0).json();
+            let parent = document["commit"]["parent_commit_id"].clone();
+            assert_eq!(document["changes"].is_null(), parent.is_null(), "{at}");
+            shown.push(document);
+            match parent.as_str() {
+                Some(parent) => at = parent.to_string(),
+                None => break,
+            }
+        }
+        assert_eq!(shown.len(), 4);
+        assert_eq!(at, s.commit(1));
+        // The tables of genesis and the changes since then make the tables of the head.
+        let mut now = tables(shown.last().unwrap());
+        let mut kinds = Vec::new();
+        for document in shown.iter().rev().skip(1) {
+            for change in document["changes"].as_array().unwrap() {
+                let text = |member: &str| change[member].as_str().map(str::to_string);
+                let key = text("table_key").unwrap();
+                kinds.push(text("change").unwrap());
+                let before = text("previous_key").unwrap_or_else(|| key.clone());
+                let was = now.remove(&before).unwrap_or_default();
+                assert_eq!(
+                    was,
+                    [
+                        change["version_before"].clone(),
+                        change["rows_before"].clone()
+                    ]
+                );
+                if !change["version"].is_null() {
+                    now.insert(key, [change["version"].clone(), change["rows"].clone()]);
+                }
+            }
+            assert_eq!(now, tables(document));
+        }
+        for kind in ["changed", "renamed", "removed"] {
+            assert!(kinds.iter().any(|k| k == kind), "{kind}: {kinds:?}");
+        }
+        let first = omnigraph(["commit", "show", &at, root]).exits(0);
+        assert!(
+            first.stdout.ends_with("changes: it has no parent\n"),
+            "{}",
+            first.stdout
+        );
+    }
 }
