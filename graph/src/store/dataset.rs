@@ -5,6 +5,7 @@ use std::sync::Arc;
 use lance::Dataset;
 use lance::dataset::builder::DatasetBuilder;
 use lance::dataset::transaction::Operation;
+use object_store::path::Path;
 
 use super::{Root, guarded};
 use crate::error::{Error, Result};
@@ -124,6 +125,34 @@ impl Root {
             native: native.map(str::to_string),
             dataset,
         })
+    }
+
+    /// Whether the version after `version` exists already: one request. The numbers of `__manifest` have no gaps, since
+    /// each publish creates exactly the next one and nothing removes one, so a version that was the latest when it was
+    /// opened still is while the next is absent.
+    pub async fn has_successor(&self, version: &ManifestVersion) -> Result<bool> {
+        let object = version.describe();
+        let (root, dataset, context) = (self.clone(), version.dataset.clone(), object.clone());
+        guarded(&object, async move {
+            let found = dataset.manifest_location();
+            let Some(next) = found.version.checked_add(1) else {
+                return Err(Error::internal(format!(
+                    "{context}: the version number is at its end"
+                )));
+            };
+            let folders = found.path.parts_count().saturating_sub(2);
+            let base: Path = found.path.parts().take(folders).collect();
+            root.commit_handler()
+                .version_exists(
+                    &base,
+                    next,
+                    root.store().inner.as_ref(),
+                    found.naming_scheme,
+                )
+                .await
+                .map_err(|e| Error::lance(format!("cannot look for what follows {context}"), e))
+        })
+        .await
     }
 
     /// The linear Lance versions retained in a dataset's own tree, ascending: one listing, no

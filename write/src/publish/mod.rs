@@ -16,6 +16,7 @@ use graph::manifest::BranchState;
 use graph::manifest::overwrite;
 use graph::manifest::scan::{ReadMode, open_identified, read_state};
 use graph::model::measure::HISTORY_RELEASE_BYTES;
+use graph::refs::{self, BranchIdentifier};
 use graph::store::{CommitOutcome, ManifestVersion, Root};
 use graph::{Error, stamp};
 
@@ -82,7 +83,8 @@ pub async fn publish(root: &Root, request: &Request) -> Result<Published> {
     publish_over(root, None, request).await
 }
 
-/// [`publish`] of what was prepared over `capture`: while its version is still the latest one, it is not read again.
+/// [`publish`] of what was prepared over `capture`: while its branch is the same and its version the latest one, the
+/// first attempt reads nothing again.
 pub async fn publish_captured(
     root: &Root,
     capture: &Capture,
@@ -97,9 +99,13 @@ async fn publish_over(
     request: &Request,
 ) -> Result<Published> {
     root.require_conditional_setting()?;
+    let mut capture = match capture {
+        Some(c) if is_current(root, c, request).await? => Some(c),
+        _ => None,
+    };
     let mut lost = None;
     for _ in 0..=PUBLISHER_RETRY_BUDGET {
-        match attempt(root, capture, request).await? {
+        match attempt(root, capture.take(), request).await? {
             Attempt::Landed(published) => return Ok(*published),
             Attempt::Lost(e) => lost = Some(e),
         }
@@ -121,14 +127,14 @@ enum Attempt {
 }
 
 async fn attempt(root: &Root, capture: Option<&Capture>, request: &Request) -> Result<Attempt> {
-    let branch = request.lineage.branch.as_deref();
-    let (opened, identifier) = open_identified(root, branch).await?;
     let read;
-    let state = match capture {
-        Some(c) if c.identifier == identifier && same_version(&c.version, &opened) => &c.state,
-        _ => {
+    let (opened, identifier, state) = match capture {
+        Some(c) => (c.version.clone(), c.identifier.clone(), &c.state),
+        None => {
+            let branch = request.lineage.branch.as_deref();
+            let (opened, identifier) = open_identified(root, branch).await?;
             read = read_state(&opened, ReadMode::WithContract).await?;
-            &read
+            (opened, identifier, &read)
         }
     };
     request.precondition.check(&identifier, state)?;
@@ -159,14 +165,16 @@ async fn attempt(root: &Root, capture: Option<&Capture>, request: &Request) -> R
     }
 }
 
-/// Whether both are one version: a version never changes, and a graph that was made anew has other transactions.
-fn same_version(a: &ManifestVersion, b: &ManifestVersion) -> bool {
-    let (m, n) = (a.dataset.manifest(), b.dataset.manifest());
-    a.native == b.native
-        && a.version == b.version
-        && m.transaction_file.is_some()
-        && m.transaction_file == n.transaction_file
-        && m.timestamp_nanos == n.timestamp_nanos
+/// Whether a capture is of the branch the request names, whose ref is still the same, and of its latest version.
+async fn is_current(root: &Root, capture: &Capture, request: &Request) -> Result<bool> {
+    if capture.branch != request.lineage.branch {
+        return Ok(false);
+    }
+    let identifier = match refs::resolve_branch(root, capture.branch.as_deref()).await? {
+        None => BranchIdentifier::main(),
+        Some(found) => found.contents.identifier,
+    };
+    Ok(identifier == capture.identifier && !root.has_successor(&capture.version).await?)
 }
 
 fn landed(version: ManifestVersion, state: BranchState) -> Attempt {
