@@ -309,8 +309,7 @@ impl Root {
             Some(e) => {
                 let what = match keys {
                     [one] => format!("cannot delete {one}"),
-                    [first, ..] => format!("cannot delete {first} and {} more", keys.len() - 1),
-                    [] => "cannot delete".into(),
+                    _ => format!("cannot delete some of {} objects", keys.len()),
                 };
                 Err(Error::object(what, e))
             }

@@ -69,10 +69,11 @@ pub fn classify(
             }
         } else if swept_linear(version) && manifests.facts.contains_key(&version) {
             plan.linear.push(version);
+        } else if registered.legacy.contains(&version) {
+            plan.legacy.push(version);
+            kept_linear.push((version, Reason::Legacy));
         } else if version > last {
             kept_linear.push((version, Reason::Foreign));
-        } else if registered.legacy.contains(&version) {
-            kept_linear.push((version, Reason::Legacy));
         } else {
             kept_linear.push((version, Reason::Unnamed));
         }

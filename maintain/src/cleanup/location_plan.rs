@@ -67,6 +67,8 @@ pub struct LocationPlan {
     pub staging: BTreeMap<Verdict, Total>,
     /// Linear versions above the last one.
     pub foreign: Vec<u64>,
+    /// Linear versions that stay because commits from before an upgrade pin them.
+    pub legacy: Vec<u64>,
     /// Files only swept manifests use.
     pub sweep: Vec<File>,
     /// Files only dead staging uses.
@@ -131,6 +133,7 @@ impl LocationPlan {
     pub fn holds_something(&self) -> bool {
         !self.roots.is_empty()
             || !self.foreign.is_empty()
+            || !self.legacy.is_empty()
             || self.staging.keys().any(|v| *v != Verdict::Dead)
             || !self.errors.is_empty()
             || self.frozen.is_some()

@@ -99,11 +99,36 @@ fn each(
     }
 }
 
+/// Why a text names no object for certain. What a URL parser would drop or repair is refused: it would be another object.
+fn unusable(uri: &str) -> Option<&'static str> {
+    let Some((scheme, rest)) = uri.split_once("://") else {
+        return Some("which is no URI");
+    };
+    let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+    match scheme {
+        "file" if !host.is_empty() => return Some("a file of another host"),
+        "file" => {}
+        "s3" | "gs" | "az" | "abfss" if host.is_empty() => return Some("which names no bucket"),
+        "s3" | "gs" | "az" | "abfss" => {}
+        _ => return Some("whose scheme is not supported"),
+    }
+    if uri.contains(['?', '#']) || uri.contains(char::is_control) {
+        return Some("which holds a query, a fragment or a control character");
+    }
+    if uri.trim() != uri {
+        return Some("which begins or ends with a blank");
+    }
+    if path.is_empty() || path.ends_with('/') {
+        return Some("which names no object");
+    }
+    None
+}
+
 async fn open(root: &Root, uri: &str, named: String) -> Result<Source> {
-    if !uri.contains("://") {
+    if let Some(why) = unusable(uri) {
         return Err(WriteError::invalid(format!(
-            "{named}, which is no URI; write the whole one, for example file:///data/x.png or s3://bucket/x.png, or the \
-             bytes as \"base64:...\""
+            "{named}, {why}; write a whole URI such as file:///data/x.png or s3://bucket/x.png, with anything special in \
+             its path percent-encoded, or the bytes as \"base64:...\""
         )));
     }
     let params = ObjectStoreParams::default();
@@ -111,6 +136,17 @@ async fn open(root: &Root, uri: &str, named: String) -> Result<Source> {
     let (store, path) = ObjectStore::from_uri_and_params(registry, uri, &params)
         .await
         .map_err(|e| Error::lance(format!("{named}, whose store cannot be opened"), e))?;
+    // A pipe would be waited for, and a device says that it holds nothing.
+    if uri.starts_with("file:") {
+        let found = std::fs::metadata(lance_io::local::to_local_path(&path));
+        let found =
+            found.map_err(|e| Error::refused(format!("{named}, which cannot be read: {e}")))?;
+        if !found.is_file() {
+            return Err(WriteError::invalid(format!(
+                "{named}, which is no regular file; nothing was written"
+            )));
+        }
+    }
     let found = store.inner.head(&path).await;
     let size = found
         .map_err(|e| Error::object(format!("{named}, which cannot be read"), e))?
@@ -141,4 +177,40 @@ async fn read(source: Source) -> Result<Vec<u8>> {
         )));
     }
     Ok(bytes.to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_names_one_object_is_read() {
+        for good in [
+            "file:///a b/c%3Fd.bin",
+            "s3://bucket/a/b.bin",
+            "az://container/x",
+            "abfss://c@account.dfs.core.windows.net/x",
+        ] {
+            assert_eq!(unusable(good), None, "{good}");
+        }
+        for bad in [
+            "a/b",
+            "file:a",
+            "file:///",
+            "file://",
+            "file:///a/",
+            "file://host/a",
+            "file:///a\n",
+            "file:///a ",
+            "s3://bucket",
+            "s3://bucket/",
+            "s3:///a",
+            "s3://bucket/a?x=1",
+            "s3://bucket/a#b",
+            "http://host/a",
+            "file+uring:///a",
+        ] {
+            assert!(unusable(bad).is_some(), "{bad}");
+        }
+    }
 }

@@ -173,6 +173,7 @@ fn append_and_merge_copy_blobs_from_outside_within_a_bound() {
             ),
             (pic("d", "some/path"), "which is no URI"),
             (pic("d", "ftp://host/x"), "line 1: node:Pic.data names"),
+            (pic("d", "file:///dev/zero"), "no regular file"),
         ] {
             let refused = graph
                 .try_load(&text, &with(Mode::Append))

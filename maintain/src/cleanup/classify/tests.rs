@@ -190,6 +190,12 @@ fn a_linear_version_that_a_commit_from_before_an_upgrade_pins_stays() {
     assert_eq!(names(&plan.sweep), ["data/1.lance", "data/3.lance"]);
     assert_eq!(plan.kept[&Reason::Legacy].versions, 1);
     assert_eq!(plan.kept[&Reason::Legacy].files, 1);
+    // It keeps the tree it lies in even where nothing else does.
+    let mut case = Case::default().version(1, None, &[]);
+    case.registered.legacy.insert(1);
+    let plan = case.linear(&[1], None).plan();
+    assert!(plan.roots.is_empty() && plan.linear.is_empty());
+    assert!(plan.holds_something());
 }
 
 #[test]

@@ -177,6 +177,42 @@ fn what_a_live_fork_borrows_stays() {
 }
 
 #[test]
+fn commits_of_main_from_before_the_upgrade_outlive_the_branches_they_came_from() {
+    run(|| async {
+        for name in ["s8-observa1", "s9-evolution", "s13-observa"] {
+            let Some((_unpacked, root)) = sample(name).await else {
+                return;
+            };
+            let listed = graph::view::commit_list(&root, None).await.unwrap();
+            let read = async |root: &Root| {
+                let mut found = BTreeMap::new();
+                for commit in &listed {
+                    let at = At::Commit(commit.graph_commit_id.clone());
+                    if let Ok(rows) = rows(root, None, &at).await {
+                        found.insert(commit.graph_commit_id.clone(), rows);
+                    }
+                }
+                found
+            };
+            let before = read(&root).await;
+            assert!(!before.is_empty(), "{name}");
+            // A branch goes only before the one it was made of.
+            let mut branches = write::branches::list(&root).await.unwrap();
+            branches.retain(|b| b.branch != "main");
+            for _ in 0..branches.len() {
+                for branch in &branches {
+                    let _ = write::branches::delete(&root, &branch.branch).await;
+                }
+            }
+            assert_eq!(write::branches::list(&root).await.unwrap().len(), 1);
+            fine(&clean(&root, keep(1)).await.unwrap());
+            assert!(read(&root).await == before, "{name}");
+            verified(&root, name).await;
+        }
+    });
+}
+
+#[test]
 fn foreign_versions_of_a_converted_root_are_reported_and_kept() {
     run(|| async {
         let Some((unpacked, root)) = sample("s9-foreign").await else {
