@@ -1,4 +1,4 @@
-//! What one commit did to the tables of its first parent.
+//! What one commit did to the tables of its first parent. Pure.
 
 use std::collections::BTreeMap;
 

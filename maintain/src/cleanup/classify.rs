@@ -69,11 +69,12 @@ pub fn classify(
             }
         } else if swept_linear(version) && manifests.facts.contains_key(&version) {
             plan.linear.push(version);
+        } else if version > last {
+            // A staged pin may bear its number; what it names is the staged version.
+            kept_linear.push((version, Reason::Foreign));
         } else if registered.legacy.contains(&version) {
             plan.legacy.push(version);
             kept_linear.push((version, Reason::Legacy));
-        } else if version > last {
-            kept_linear.push((version, Reason::Foreign));
         } else {
             kept_linear.push((version, Reason::Unnamed));
         }

@@ -1,7 +1,8 @@
 //! Doing what a plan says (`docs/format/maintenance.md` 5.2 steps 6 to 8 and 5.9).
 //!
 //! Files go before the manifests that name them, links before the tip that makes them recognizable, the archive of a
-//! retired tree last. A stop between any two deletes leaves what the next run lists, judges and finishes; nothing that
+//! retired tree last; a step begins once the one before is done, and within a step objects go in no order, a thousand at
+//! once. A stop between any two deletes leaves what the next run lists, judges and finishes; nothing that
 //! is removed is needed by what stays.
 
 use std::collections::BTreeMap;

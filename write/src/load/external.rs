@@ -1,5 +1,5 @@
 //! Blobs of an append or a merge that lie outside of the graph: their bytes are copied, within the bound of the load
-//! (`docs/format/tables-and-schema.md` 8.2, `docs/spec/writes.md`).
+//! (`docs/format/tables-and-schema.md` 8.2). Reads those objects and writes nothing.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,7 +1,8 @@
 //! Publishing: one new version of a branch of `__manifest` that holds exactly one new graph commit
 //! (`docs/format/manifest-v14.md` 9).
 //!
-//! Writes, in this order: a schema archive and history extents (each created only if absent, harmless when the
+//! Reads the latest version of the branch, or, on the first attempt over a capture, only whether that is still the
+//! latest; either way the create at the end decides. Writes, in this order: a schema archive and history extents (each created only if absent, harmless when the
 //! attempt loses), the data file of the version, then its manifest at exactly the next number. That last create is
 //! the compare-and-set; a crash before it leaves only objects that nothing refers to.
 
@@ -174,7 +175,7 @@ async fn is_current(root: &Root, capture: &Capture, request: &Request) -> Result
         None => BranchIdentifier::main(),
         Some(found) => found.contents.identifier,
     };
-    Ok(identifier == capture.identifier && !root.has_successor(&capture.version).await?)
+    Ok(identifier == capture.identifier && root.is_latest(&capture.version).await?)
 }
 
 fn landed(version: ManifestVersion, state: BranchState) -> Attempt {

@@ -13,7 +13,7 @@ use write::capture::Capture;
 use write::load::{LoadOptions, Mode};
 use write::publish::{
     Authority, Changes, ExpectedTable, Lineage, Merged, NewPin, Precondition, Request, Update,
-    budget, publish,
+    budget, publish, publish_captured,
 };
 
 use crate::support::*;
@@ -298,6 +298,77 @@ fn an_append_makes_few_requests() {
         assert!(seen.iter().all(|n| *n <= 20), "{seen:?}");
         // The same at any depth.
         assert_eq!(seen[2], seen[5], "{seen:?}");
+    })
+    .unwrap();
+}
+
+#[test]
+fn a_publish_over_a_capture_reads_nothing_again_while_it_is_the_latest() {
+    on_deep_stack(|| async {
+        let graph = Graph::new().await;
+        let fork = create(&graph.root, "fork", None).await.unwrap();
+        assert_eq!(fork.branch, "fork");
+        for branch in [None, Some("fork")] {
+            let store = FaultStore::new();
+            let options = RootOptions {
+                wrapper: Some(store.wrapper()),
+            };
+            let root = Root::open(&seen_uri(&graph.path()), options).await.unwrap();
+            let capture = Capture::of(&root, branch).await.unwrap();
+            let mut request = commit_only(capture.precondition());
+            request.lineage = lineage(branch);
+            store.reset();
+            let first = publish_captured(&root, &capture, &request).await.unwrap();
+            let gets = |store: &FaultStore| {
+                let requests = store.requests();
+                let of = |end: &str| {
+                    requests
+                        .iter()
+                        .any(|r| r.kind == Kind::Get && r.path.ends_with(end))
+                };
+                (of(".lance"), of(".manifest"))
+            };
+            assert_eq!(gets(&store), (false, false), "{:#?}", store.requests());
+            assert_eq!(first.state.version, capture.state.version + 1);
+            // Once another version is there, the precondition is checked against it, before any write.
+            let before = fixtures::tree::tree_digest(graph.path()).unwrap();
+            request.lineage.nonce = Ulid::new();
+            let refused = publish_captured(&root, &capture, &request).await;
+            assert!(
+                matches!(refused, Err(WriteError::ReadSetChanged { .. })),
+                "{refused:?}"
+            );
+            assert_eq!(fixtures::tree::tree_digest(graph.path()).unwrap(), before);
+        }
+        graph.verify().await;
+    })
+    .unwrap();
+}
+
+#[test]
+fn a_publish_over_a_capture_of_a_graph_that_was_made_anew_is_refused() {
+    on_deep_stack(|| async {
+        let graph = Graph::new().await;
+        let capture = Capture::of(&graph.root, None).await.unwrap();
+        assert!(graph.root.is_latest(&capture.version).await.unwrap());
+        for entry in std::fs::read_dir(graph.path()).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => std::fs::remove_dir_all(path).unwrap(),
+                false => std::fs::remove_file(path).unwrap(),
+            }
+        }
+        write::genesis::init(&graph.root, "node Other { n: I64 }", false)
+            .await
+            .unwrap();
+        let before = fixtures::tree::tree_digest(graph.path()).unwrap();
+        let request = commit_only(capture.precondition());
+        let refused = publish_captured(&graph.root, &capture, &request).await;
+        assert!(
+            matches!(refused, Err(WriteError::ReadSetChanged { .. })),
+            "{refused:?}"
+        );
+        assert_eq!(fixtures::tree::tree_digest(graph.path()).unwrap(), before);
     })
     .unwrap();
 }

@@ -196,6 +196,11 @@ fn a_linear_version_that_a_commit_from_before_an_upgrade_pins_stays() {
     let plan = case.linear(&[1], None).plan();
     assert!(plan.roots.is_empty() && plan.linear.is_empty());
     assert!(plan.holds_something());
+    // The number of a staged pin above the last linear version names no linear one.
+    let mut case = Case::default().version(1, None, &[]).version(9, None, &[]);
+    case.registered.legacy.insert(9);
+    let plan = case.linear(&[1, 9], Some(1)).plan();
+    assert_eq!((plan.foreign, plan.legacy), (vec![9], vec![]));
 }
 
 #[test]
