@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use fixtures::fault_store::{Effect, Fault, FaultStore, seen_uri};
+use fixtures::fault_store::{Effect, Fault, FaultStore, Kind, seen_uri};
 use graph::digest::sha256_hex;
 use graph::refs::{RetireStep, read_ref, retire};
 use graph::store::{Root, RootOptions};
 use graph::view::At;
 use maintain::Stop;
+use maintain::cleanup::listing::manifest_name;
 use maintain::cleanup::{execute, plan};
 use write::load::Mode;
 
@@ -167,5 +168,51 @@ fn effects_that_fail_or_are_not_answered() {
     run(|| async {
         matrix(Effect::Fail, 5).await;
         matrix(Effect::LoseAnswer, 7).await;
+    });
+}
+
+#[test]
+fn files_go_before_manifests_and_links_before_tips() {
+    run(|| async {
+        let graph = Graph::new().await;
+        // Folding the tail of a table chains a second link behind a load.
+        for n in 0..20 {
+            graph.person(None, &format!("p{n}"), n).await;
+        }
+        let faults = FaultStore::new();
+        let options = RootOptions {
+            wrapper: Some(faults.wrapper()),
+        };
+        let root = Root::open(&seen_uri(&graph.path()), options).await.unwrap();
+        let planned = plan(&root, keep(1), 2, &Stop::default()).await.unwrap();
+        faults.reset();
+        execute(&root, &planned, 2, &Stop::default()).await.unwrap();
+        let deleted: Vec<String> = faults
+            .requests()
+            .into_iter()
+            .filter(|r| r.kind == Kind::Delete)
+            .map(|r| r.path)
+            .collect();
+        let at = |end: &str| {
+            let found = deleted.iter().position(|path| path.ends_with(end));
+            found.unwrap_or_else(|| panic!("{end} was not deleted"))
+        };
+        let mut longest = 0;
+        for traced in planned.tables.iter().flat_map(|t| &t.locations) {
+            let manifest = |version: &u64| at(&format!("_versions/{}", manifest_name(*version)));
+            let chains = &traced.plan.chains;
+            let first = chains.iter().flatten().map(manifest).min();
+            for file in &traced.plan.sweep {
+                assert!(Some(at(&file.object.path)) < first, "{deleted:#?}");
+            }
+            for chain in chains {
+                longest = longest.max(chain.len());
+                assert!(
+                    chain.iter().map(manifest).is_sorted(),
+                    "{chain:?}: {deleted:#?}"
+                );
+            }
+        }
+        assert!(longest > 1);
     });
 }
