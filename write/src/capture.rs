@@ -2,7 +2,7 @@
 
 use graph::Error;
 use graph::manifest::BranchState;
-use graph::manifest::scan::{ReadMode, open_identified, read_state};
+use graph::manifest::scan::{ReadMode, open_captured, read_state};
 use graph::model::names;
 use graph::model::{Pin, TableRow};
 use graph::refs::BranchIdentifier;
@@ -31,7 +31,7 @@ pub struct Capture {
 impl Capture {
     /// Read `branch` (`None` = main) at its latest version.
     pub async fn of(root: &Root, branch: Option<&str>) -> Result<Self> {
-        let (opened, identifier) = open_identified(root, branch).await?;
+        let (opened, identifier) = open_captured(root, branch).await?;
         let state = read_state(&opened, ReadMode::WithContract).await?;
         let contract = state.contract_texts.as_ref().ok_or_else(|| {
             Error::internal(format!("{}: the contract was not read", opened.describe()))

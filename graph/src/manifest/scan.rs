@@ -32,13 +32,46 @@ pub async fn open_identified(
     root: &Root,
     logical: Option<&str>,
 ) -> Result<(ManifestVersion, BranchIdentifier)> {
+    open_by(root, logical, Search::Listed).await
+}
+
+/// [`open_identified`] for what ends in a publish, whose create of the next version decides once more. On a local
+/// disk it spares reading the whole folder of versions ([`Root::open_latest_manifest`]).
+pub async fn open_captured(
+    root: &Root,
+    logical: Option<&str>,
+) -> Result<(ManifestVersion, BranchIdentifier)> {
+    open_by(root, logical, Search::Followed).await
+}
+
+/// How the latest version is found.
+#[derive(Debug, Clone, Copy)]
+enum Search {
+    Listed,
+    Followed,
+}
+
+impl Search {
+    async fn open(self, root: &Root, native: Option<&str>) -> Result<ManifestVersion> {
+        match self {
+            Self::Listed => root.open_manifest(native, None).await,
+            Self::Followed => root.open_latest_manifest(native).await,
+        }
+    }
+}
+
+async fn open_by(
+    root: &Root,
+    logical: Option<&str>,
+    search: Search,
+) -> Result<(ManifestVersion, BranchIdentifier)> {
     for _ in 0..OPEN_TRIES {
         let Some(before) = refs::resolve_branch(root, logical).await? else {
-            let version = root.open_manifest(None, None).await?;
+            let version = search.open(root, None).await?;
             guard(&GuardInput::of(&version, root.uri()))?;
             return Ok((version, BranchIdentifier::main()));
         };
-        let version = root.open_manifest(Some(&before.native), None).await?;
+        let version = search.open(root, Some(&before.native)).await?;
         guard(&GuardInput::of(&version, root.uri()))?;
         let after = refs::read_ref(root, &before.native).await?;
         if after.is_some_and(|a| a.identifier == before.contents.identifier) {

@@ -5,8 +5,6 @@ use std::sync::Arc;
 use lance::Dataset;
 use lance::dataset::builder::DatasetBuilder;
 use lance::dataset::transaction::Operation;
-use object_store::ObjectStoreExt as _;
-use object_store::path::Path;
 
 use super::{Root, guarded};
 use crate::error::{Error, Result};
@@ -126,39 +124,6 @@ impl Root {
             native: native.map(str::to_string),
             dataset,
         })
-    }
-
-    /// Whether `version` is still the latest one of its branch: two small requests. Its manifest must be the object that
-    /// was opened, which it is not in a graph that was removed and made anew. And the next version must be absent: the
-    /// numbers of `__manifest` have no gaps, since each publish creates exactly the next one and nothing removes one.
-    /// A store that does not tell objects apart is answered with false.
-    pub async fn is_latest(&self, version: &ManifestVersion) -> Result<bool> {
-        let object = version.describe();
-        let (root, dataset, context) = (self.clone(), version.dataset.clone(), object.clone());
-        guarded(&object, async move {
-            let opened = dataset.manifest_location();
-            let (Some(tag), Some(next)) = (&opened.e_tag, opened.version.checked_add(1)) else {
-                return Ok(false);
-            };
-            let now = match root.store().inner.head(&opened.path).await {
-                Ok(now) => now,
-                Err(object_store::Error::NotFound { .. }) => return Ok(false),
-                Err(e) => return Err(Error::object(format!("cannot look at {context}"), e)),
-            };
-            if now.e_tag.as_ref() != Some(tag) {
-                return Ok(false);
-            }
-            let folders = opened.path.parts_count().saturating_sub(2);
-            let base: Path = opened.path.parts().take(folders).collect();
-            let store = root.store().inner.as_ref();
-            let followed = root
-                .commit_handler()
-                .version_exists(&base, next, store, opened.naming_scheme)
-                .await
-                .map_err(|e| Error::lance(format!("cannot look for what follows {context}"), e))?;
-            Ok(!followed)
-        })
-        .await
     }
 
     /// The linear Lance versions retained in a dataset's own tree, ascending: one listing, no

@@ -6,6 +6,7 @@ mod conditional;
 mod create;
 mod dataset;
 mod guarded;
+mod latest;
 pub mod location;
 mod manifest_file;
 mod manifest_parts;
