@@ -50,7 +50,7 @@ pub fn encode(rows: &[LogicalRow], metadata: HashMap<String, String>) -> Result<
         }
         Arc::new(builder.finish())
     };
-    let records: Vec<packed::Record> = rows.iter().map(|r| r.record.clone()).collect();
+    let records: Vec<&packed::Record> = rows.iter().map(|r| &r.record).collect();
     let columns: Vec<ArrayRef> = vec![
         Arc::new(StringArray::from_iter_values(
             rows.iter().map(|r| r.object_id.as_str()),

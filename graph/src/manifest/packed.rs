@@ -186,7 +186,7 @@ pub fn arrow_fields() -> Fields {
 }
 
 /// Encode records as the struct column: nulls become fillers, the mask goes last.
-pub fn encode(records: &[Record]) -> Result<StructArray> {
+pub fn encode(records: &[&Record]) -> Result<StructArray> {
     let mut columns: Vec<ArrayRef> = Vec::with_capacity(FIELD_COUNT + 1);
     for (index, (name, kind)) in CHILDREN.iter().enumerate() {
         let wrong = |value: &Value| Error::internal(format!("field {name} cannot hold {value:?}"));
@@ -227,7 +227,7 @@ pub fn encode(records: &[Record]) -> Result<StructArray> {
         });
     }
     columns.push(Arc::new(UInt32Array::from_iter_values(
-        records.iter().map(Record::null_mask),
+        records.iter().map(|r| r.null_mask()),
     )));
     StructArray::try_new(arrow_fields(), columns, None)
         .map_err(|e| Error::internal(format!("cannot build the record column: {e}")))
@@ -330,14 +330,17 @@ mod tests {
         a.set_u64(Field::RowCount, 0);
         a.set_i64(Field::CreatedAt, -5);
         let rows = vec![a, Record::default()];
-        assert_eq!(decode(&encode(&rows).unwrap()).unwrap(), rows);
+        assert_eq!(
+            decode(&encode(&rows.iter().collect::<Vec<_>>()).unwrap()).unwrap(),
+            rows
+        );
     }
 
     #[test]
     fn a_set_bit_over_a_value_is_refused() {
         let mut a = Record::default();
         a.set_text(Field::ActorId, "alice");
-        let column = encode(&[a]).unwrap();
+        let column = encode(&[&a]).unwrap();
         let mut columns = column.columns().to_vec();
         columns[FIELD_COUNT] = Arc::new(UInt32Array::from(vec![0xFF_FFFF]));
         let damaged = StructArray::try_new(arrow_fields(), columns, None).unwrap();
