@@ -29,14 +29,24 @@ pub struct LineWriter<'t> {
     table: &'t TableType,
     /// `{"type":"Target","id":`
     head: Vec<u8>,
-    /// `"ra_deg":` for each property.
-    names: Vec<Vec<u8>>,
+    /// `"ra_deg":` for each property; `None` where the rows do not have it.
+    names: Vec<Option<Vec<u8>>>,
     blobs: usize,
 }
 
 impl<'t> LineWriter<'t> {
     /// A writer for rows of `table`, which is one of `types`.
     pub fn new(types: &'t Types, table: &'t TableType) -> Self {
+        Self::of_image(types, table, |_| true)
+    }
+
+    /// A writer for rows of an image from before some properties of `table` were declared: those that `has` does not
+    /// know are left out of every line.
+    pub fn of_image(
+        types: &'t Types,
+        table: &'t TableType,
+        has: impl Fn(&Property) -> bool,
+    ) -> Self {
         let kind = match table.kind {
             TableKind::Node => "type",
             TableKind::Edge => "edge",
@@ -50,14 +60,18 @@ impl<'t> LineWriter<'t> {
             names: table
                 .properties
                 .iter()
-                .map(|p| named(p).into_bytes())
+                .map(|p| has(p).then(|| named(p).into_bytes()))
                 .collect(),
-            blobs: table.properties.iter().filter(|p| p.is_blob()).count(),
+            blobs: table
+                .properties
+                .iter()
+                .filter(|p| p.is_blob() && has(p))
+                .count(),
         }
     }
 
     /// Append the line of row `row` of `batch`, LF included. Columns are matched by name; blob columns may be
-    /// missing, because their values come from `blobs`: one per Blob property of the type in property order,
+    /// missing, because their values come from `blobs`: one per Blob property of the rows in property order,
     /// `None` for null.
     ///
     /// Errors, which leave `out` as it was: a Date or DateTime outside of the years 0 to 9999, a missing or
@@ -106,6 +120,7 @@ impl<'t> LineWriter<'t> {
         let data = out.len();
         let mut blobs = blobs.iter();
         for (property, name) in self.table.properties.iter().zip(&self.names) {
+            let Some(name) = name else { continue };
             let before = out.len();
             if before > data {
                 out.push(b',');

@@ -198,6 +198,37 @@ fn blob_columns_are_not_read() {
 }
 
 #[test]
+fn properties_that_an_image_does_not_have_are_left_out() {
+    let types = types(
+        "node N { a: String b: Blob? c: Blob? d: String? }",
+        Vintage::Current,
+    );
+    let table = &types.tables()[0];
+    let input = r#"{"type":"N","id":"x","data":{"a":"1","c":"base64:AQ==","d":"4"}}"#;
+    let records = read(&types, input).unwrap();
+    let made = batch(table, records);
+    let columns = |names: &[&str]| {
+        let index = |n: &&str| made.schema().index_of(n).unwrap();
+        made.project(&names.iter().map(index).collect::<Vec<_>>())
+            .unwrap()
+    };
+    let printed = |has: &[&str], blobs: &[Option<BlobCell<'_>>]| {
+        let names: Vec<&str> = ["__id"].iter().chain(has).copied().collect();
+        let writer = LineWriter::of_image(&types, table, |p| has.contains(&p.name.as_str()));
+        let mut out = Vec::new();
+        writer.line(&columns(&names), 0, blobs, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    let one = Some(BlobCell::Bytes(&[1]));
+    let head = r#"{"type":"N","id":"x","data":"#;
+    assert_eq!(printed(&[], &[]), format!("{head}{{}}}}\n"));
+    assert_eq!(printed(&["d"], &[]), format!("{head}{{\"d\":\"4\"}}}}\n"));
+    // Of two blobs the one that is there.
+    let line = format!("{head}{{\"a\":\"1\",\"c\":\"base64:AQ==\"}}}}\n");
+    assert_eq!(printed(&["a", "c"], &[one]), line);
+}
+
+#[test]
 fn a_null_id_is_an_error() {
     let types = types("node N { s: String? }", Vintage::Current);
     let table = &types.tables()[0];

@@ -10,15 +10,15 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::Schema;
+use graph::history::commit_id::BlockAddress;
 use graph::history::schema_archive::read_commit_contract;
-use graph::model::{Pin, TableRow};
 use graph::schema::vintage::{SystemRole, Vintage};
 use graph::store::Root;
 use graph::table::open_pin;
 use graph::view::{At, snapshot};
 use graph::{Error, manifest};
 use lance::Dataset;
-use records::{LineWriter, TableType, Types};
+use records::{LineWriter, Property, TableType, Types};
 
 use crate::error::{Result, WriteError};
 
@@ -52,6 +52,8 @@ pub async fn export(
             ))
         })?;
     let types = Types::of(&contract.validate()?)?;
+    // Commits from before an upgrade of stamp 8 or 9 have the contract that was accepted at the upgrade.
+    let older = BlockAddress::parse(&shown.head.graph_commit_id)?.is_none();
     let mut exported = Exported { tables: 0, rows: 0 };
     for row in manifest::state::visible(&shown.tables) {
         let Some(pin) = row.state.pin() else { continue };
@@ -68,10 +70,18 @@ pub async fn export(
             })?;
         exported.tables += 1;
         let before = exported.rows;
-        let rows = table(root, &types, declared, row, pin, out, &|n| {
-            on_rows(before + n)
-        })
-        .await?;
+        let dataset = open_pin(root, row, pin).await?.dataset;
+        if let Some(property) = missing(&dataset, declared)
+            && !older
+        {
+            return Err(Error::internal(format!(
+                "{} at commit {}: the rows have no column '{}', which the schema of that commit declares; run omnigraph \
+                 verify --deep",
+                row.table_key, shown.head.graph_commit_id, property.name
+            ))
+            .into());
+        }
+        let rows = table(dataset, &types, declared, out, &|n| on_rows(before + n)).await?;
         exported.rows += rows;
     }
     out.flush().map_err(closed)?;
@@ -82,16 +92,22 @@ fn closed(e: std::io::Error) -> WriteError {
     Error::storage("cannot write the export", e).into()
 }
 
+fn stored(dataset: &Dataset, property: &Property) -> bool {
+    dataset.schema().field(&property.name).is_some()
+}
+
+/// The first declared property that an image does not have.
+fn missing<'t>(dataset: &Dataset, declared: &'t TableType) -> Option<&'t Property> {
+    declared.properties.iter().find(|p| !stored(dataset, p))
+}
+
 async fn table(
-    root: &Root,
+    dataset: Arc<Dataset>,
     types: &Types,
     declared: &TableType,
-    row: &TableRow,
-    pin: &Pin,
     out: &mut (dyn Write + Send),
     on_rows: &(dyn Fn(u64) + Send + Sync),
 ) -> Result<u64> {
-    let dataset = open_pin(root, row, pin).await?.dataset;
     let image = image_vintage(&dataset, declared)?;
     let columns = columns(&dataset, declared, image)?;
     let order = order::read(dataset.clone(), image.column(SystemRole::Id)).await?;
@@ -105,7 +121,7 @@ async fn table(
         })
         .map(String::as_str)
         .collect();
-    let writer = LineWriter::new(types, declared);
+    let writer = LineWriter::of_image(types, declared, |p| stored(&dataset, p));
     let mut lines = Vec::new();
     let mut printed = 0;
     for chunk in order.chunks(CHUNK_ROWS) {
@@ -160,7 +176,7 @@ fn columns(dataset: &Dataset, declared: &TableType, image: Vintage) -> Result<Ve
     };
     let mut columns: Vec<String> = roles.iter().map(|r| image.column(*r).to_string()).collect();
     for property in &declared.properties {
-        if dataset.schema().field(&property.name).is_some() {
+        if stored(dataset, property) {
             columns.push(property.name.clone());
         }
     }
