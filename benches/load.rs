@@ -2,9 +2,11 @@
 //!
 //! `overwrite:ROWS` loads a JSONL file of ROWS nodes and, in the same run, writes the same batches with plain Lance: the
 //! rows are read from JSON in both, so `ratio` compares what the load adds (ids, constraints, one publish) and not the
-//! parser; `parse_seconds` is the parser alone. `append:DEPTH` makes DEPTH commits of one row each and measures the
-//! commits per second of a few more, and the requests of one, at the store seam. `keyed` appends rows of a type with a
-//! key, whose ids have to be looked up; `free` rows of a type without one.
+//! parser; `parse_seconds` is the parser alone. `append:DEPTH` makes DEPTH commits of one row each and measures the next
+//! ones: commits per second of fifty, of a whole block of commits (whose cost depends on how full the buffer of the
+//! branch is), and of a few through a store that takes its time for every request, as one across a network does; and,
+//! at the store seam, the requests of each of a few. `keyed` appends rows of a type with a key, whose ids have to be
+//! looked up; `free` rows of a type without one.
 //!
 //! `cargo bench --bench load -- overwrite:1000000 append:10 append:5000`
 
@@ -13,17 +15,18 @@ mod support;
 use std::io::{BufReader, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use arrow_array::{RecordBatch, RecordBatchIterator};
-use fixtures::fault_store::{FaultStore, seen_uri};
+use fixtures::fault_store::{Counts, FaultStore, seen_uri};
+use graph::history::commit_id::BlockAddress;
 use graph::model::measure::HISTORY_RELEASE_BYTES;
 use graph::store::{Root, RootOptions};
 use lance::dataset::{InsertBuilder, WriteParams};
 use lance_file::version::LanceFileVersion;
 use records::{BatchBuilder, RecordReader, Types};
 use serde_json::{Value, json};
-use support::{Failure, bytes, emit, peak_rss_bytes, requests, seconds, spawn, wanted};
+use support::{Failure, bytes, emit, peak_rss_bytes, requests, seconds, spawn, spawn_with, wanted};
 use write::capture::Capture;
 use write::load::{Input, LoadOptions, Mode, load};
 
@@ -40,6 +43,12 @@ node Keyed { code: String @key }
 ";
 /// Appends that are timed.
 const TIMED: u32 = 50;
+/// Appends whose requests are counted, and that go through the distant store: of them every fourth folds fragments.
+const COUNTED: u32 = 16;
+/// Number of the first row that goes through the distant store.
+const DISTANT_ROWS: u32 = 1_000_000;
+/// What a request to the distant store takes beside its work.
+const LATENCY: Duration = Duration::from_millis(20);
 const DOMAIN: &str = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
 /// Rows of a batch, as a load cuts them.
 const BATCH_ROWS: usize = 8_192;
@@ -54,9 +63,16 @@ fn parent() -> Result<(), Failure> {
         let line = match what.split_once(':') {
             Some(("overwrite", _)) => overwrite(&what, folder.path())?,
             Some(("append", _)) => {
-                let keyed = spawn(&format!("keyed {what}"), &folder.path().join("keyed"))?;
-                let free = spawn(&format!("free {what}"), &folder.path().join("free"))?;
-                json!({ "bench": "load", "what": what, "keyed": keyed, "free": free })
+                let mut line = json!({ "bench": "load", "what": what });
+                for kind in ["free", "keyed"] {
+                    let graph = folder.path().join(kind);
+                    // Lance's hint is of local disks only: an object store is asked for less.
+                    let hints = [("LANCE_USE_VERSION_HINT", "0")];
+                    let local = spawn(&format!("{kind} {what}"), &graph)?;
+                    let distant = spawn_with(&format!("{kind} distant"), &graph, &hints)?;
+                    line[kind] = json!({ "local": local, "distant": distant });
+                }
+                line
             }
             _ => return Err(format!("no such load: {what}").into()),
         };
@@ -110,6 +126,7 @@ async fn child(role: &str) -> Result<(), Failure> {
             timed((started, loaded.tables[0].row_count))
         }
         [kind, "append", depth] => append(&path, kind, depth.parse()?).await,
+        [kind, "distant"] => distant(&path, kind).await,
         _ => Err(format!("no such role: {role}").into()),
     }
 }
@@ -221,56 +238,126 @@ async fn plain(path: &Path) -> Result<u64, Failure> {
     reading.await?
 }
 
-async fn append(path: &Path, kind: &str, depth: u32) -> Result<(), Failure> {
-    let root = graph(path, None).await?;
-    let line = |n: u32| match kind {
-        "keyed" => format!("{{\"type\":\"Keyed\",\"data\":{{\"code\":\"k{n}\"}}}}"),
-        _ => format!(
-            "{{\"type\":\"Reading\",\"data\":{{\"sensor\":\"s{n}\",\"value\":1,\"at\":{n}}}}}"
-        ),
-    };
-    let file = tempfile::NamedTempFile::new()?;
-    let input = Input::File(file.path().to_path_buf());
-    let chosen = options(Mode::Append);
-    let mut n = 0;
-    let started = Instant::now();
-    while n < depth {
-        std::fs::write(file.path(), line(n))?;
-        load(&root, &input, &chosen).await?;
-        n += 1;
+/// A graph and the rows that are appended to it, one a load.
+struct Appender {
+    root: Root,
+    kind: String,
+    file: tempfile::NamedTempFile,
+    rows: u32,
+}
+
+impl Appender {
+    fn new(root: Root, kind: &str, rows: u32) -> Result<Self, Failure> {
+        Ok(Self {
+            root,
+            kind: kind.to_string(),
+            file: tempfile::NamedTempFile::new()?,
+            rows,
+        })
     }
+
+    /// The slot of the commit it made.
+    async fn one(&mut self) -> Result<u16, Failure> {
+        let n = self.rows;
+        let line = match self.kind.as_str() {
+            "keyed" => format!("{{\"type\":\"Keyed\",\"data\":{{\"code\":\"k{n}\"}}}}"),
+            _ => format!(
+                "{{\"type\":\"Reading\",\"data\":{{\"sensor\":\"s{n}\",\"value\":1,\"at\":{n}}}}}"
+            ),
+        };
+        std::fs::write(self.file.path(), line)?;
+        let input = Input::File(self.file.path().to_path_buf());
+        let loaded = load(&self.root, &input, &options(Mode::Append)).await?;
+        self.rows += 1;
+        let commit = loaded.graph_commit_id.ok_or("nothing was loaded")?;
+        Ok(BlockAddress::parse(&commit)?.ok_or("no block")?.slot)
+    }
+
+    async fn many(&mut self, count: u32) -> Result<(), Failure> {
+        for _ in 0..count {
+            self.one().await?;
+        }
+        Ok(())
+    }
+
+    /// Until the slots have gone once round; how many that took.
+    async fn block(&mut self) -> Result<u32, Failure> {
+        let first = self.one().await?;
+        let (mut released, mut count) = (false, 1);
+        loop {
+            let slot = self.one().await?;
+            count += 1;
+            released |= slot == 0;
+            if released && (slot >= first || slot == 0 && count > u32::from(first)) {
+                return Ok(count);
+            }
+        }
+    }
+}
+
+fn per_second(count: u32, started: Instant) -> f64 {
+    (f64::from(count) / started.elapsed().as_secs_f64() * 10.0).round() / 10.0
+}
+
+async fn append(path: &Path, kind: &str, depth: u32) -> Result<(), Failure> {
+    let mut appender = Appender::new(graph(path, None).await?, kind, 0)?;
+    let started = Instant::now();
+    appender.many(depth).await?;
     let built = seconds(started);
     let started = Instant::now();
-    for _ in 0..TIMED {
-        std::fs::write(file.path(), line(n))?;
-        load(&root, &input, &chosen).await?;
-        n += 1;
-    }
-    let wall = started.elapsed().as_secs_f64();
-    let store = FaultStore::new();
-    let counted = graph(path, Some(&store)).await?;
-    std::fs::write(file.path(), line(n))?;
-    store.reset();
-    load(&counted, &input, &chosen).await?;
-    let counts = store.counts();
-    let fragments = {
-        let capture = Capture::of(&root, None).await?;
-        let key = if kind == "keyed" {
-            "node:Keyed"
-        } else {
-            "node:Reading"
-        };
-        let (row, pin) = capture.table(key)?;
-        let opened = graph::table::open_pin(&root, row, pin).await?;
-        opened.dataset.manifest().fragments.len()
-    };
+    appender.many(TIMED).await?;
+    let near = per_second(TIMED, started);
+    let started = Instant::now();
+    let block = appender.block().await?;
     emit(&json!({
         "depth": depth,
         "built_seconds": built,
-        "commits_per_second": (f64::from(TIMED) / wall * 10.0).round() / 10.0,
-        "fragments": fragments,
-        "requests": requests(&counts),
-        "bytes": bytes(&counts),
+        "commits_per_second": near,
+        "block_commits_per_second": per_second(block, started),
+        "block_commits": block,
     }));
     Ok(())
+}
+
+async fn distant(path: &Path, kind: &str) -> Result<(), Failure> {
+    let store = FaultStore::new();
+    let root = graph(path, Some(&store)).await?;
+    let mut appender = Appender::new(root, kind, DISTANT_ROWS)?;
+    let mut counted = Vec::new();
+    for _ in 0..COUNTED {
+        store.reset();
+        appender.one().await?;
+        counted.push(store.counts());
+    }
+    let fragments = fragments(&appender.root, kind).await?;
+    let all = |c: &Counts| {
+        c.by_kind
+            .values()
+            .map(|(requests, _)| *requests)
+            .sum::<u64>()
+    };
+    let totals: Vec<u64> = counted.iter().map(all).collect();
+    store.slow_down(LATENCY);
+    let started = Instant::now();
+    appender.many(COUNTED).await?;
+    emit(&json!({
+        "commits_per_second": per_second(COUNTED, started),
+        "fragments": fragments,
+        "requests_mean": totals.iter().sum::<u64>() as f64 / totals.len() as f64,
+        "requests_most": totals.iter().max(),
+        "requests": counted.last().map(requests),
+        "bytes": counted.last().map(bytes),
+    }));
+    Ok(())
+}
+
+/// Fragments of the table that the appends go to.
+async fn fragments(root: &Root, kind: &str) -> Result<usize, Failure> {
+    let capture = Capture::of(root, None).await?;
+    let (row, pin) = capture.table(match kind {
+        "keyed" => "node:Keyed",
+        _ => "node:Reading",
+    })?;
+    let opened = graph::table::open_pin(root, row, pin).await?;
+    Ok(opened.dataset.manifest().fragments.len())
 }

@@ -48,8 +48,14 @@ pub fn wanted(default: &[&str]) -> Vec<String> {
 
 /// Run a role in a process of its own and read the JSON it prints.
 pub fn spawn(role: &str, path: &Path) -> Result<Value, Failure> {
+    spawn_with(role, path, &[])
+}
+
+/// [`spawn`] with more in the environment.
+pub fn spawn_with(role: &str, path: &Path, env: &[(&str, &str)]) -> Result<Value, Failure> {
     let output = Command::new(std::env::current_exe()?)
         .env(ROLE, role)
+        .envs(env.iter().copied())
         .arg(path)
         .output()?;
     if !output.status.success() {
