@@ -295,9 +295,13 @@ fn an_append_makes_few_requests() {
             let counts = faults.counts();
             seen.push(counts.reads() + counts.mutations());
         }
+        // The fourth folds the fragments of the first ones.
+        let folding = seen[3];
+        assert!((seen[2] + 1..=25).contains(&folding), "{seen:?}");
+        seen.remove(3);
         assert!(seen.iter().all(|n| *n <= 20), "{seen:?}");
         // The same at any depth.
-        assert_eq!(seen[2], seen[5], "{seen:?}");
+        assert_eq!(seen[2], seen[4], "{seen:?}");
     })
     .unwrap();
 }
