@@ -120,6 +120,10 @@ mod tests {
 
     /// One more version, with the schema metadata of a served one or with `metadata`.
     async fn publish(root: &Root, metadata: &[(&str, &str)]) -> u64 {
+        publish_named(root, metadata, true).await
+    }
+
+    async fn publish_named(root: &Root, metadata: &[(&str, &str)], v2: bool) -> u64 {
         let metadata: HashMap<String, String> = [(stamp::STAMP_KEY, "14")]
             .iter()
             .chain(metadata)
@@ -130,6 +134,7 @@ mod tests {
         let batch = RecordBatch::try_new(schema, vec![Arc::new(Int32Array::from(vec![1]))]);
         let params = WriteParams {
             mode: WriteMode::Overwrite,
+            enable_v2_manifest_paths: v2,
             ..WriteParams::default()
         };
         let uri = root.dataset_uri(MANIFEST_DIR);
@@ -199,5 +204,18 @@ mod tests {
             let opened = root.open_latest_manifest(None).await.unwrap();
             assert_eq!(opened.version, 2);
         }
+    }
+
+    /// What follows a version is looked for under one spelling of file names only.
+    #[tokio::test]
+    async fn versions_under_the_older_names_are_listed() {
+        let (_folder, root) = served(0).await;
+        for version in 1..=3 {
+            assert_eq!(publish_named(&root, &[], false).await, version);
+        }
+        set_hint(&root, "{\"version\":2}").await;
+        assert!(root.followed_hint(None).await.is_none());
+        let opened = root.open_latest_manifest(None).await.unwrap();
+        assert_eq!(opened.version, 3);
     }
 }

@@ -1,9 +1,20 @@
 //! Export, and back again.
 
-use graph::view::At;
-use write::load::Mode;
+use std::sync::Arc;
 
-use crate::support::*;
+use arrow_array::{RecordBatch, RecordBatchIterator};
+use arrow_schema::Schema;
+use graph::model::measure::HISTORY_RELEASE_BYTES;
+use graph::table::open_pin;
+use graph::view::At;
+use ulid::Ulid;
+use write::capture::Capture;
+use write::export::export;
+use write::load::Mode;
+use write::publish::{Changes, ExpectedTable, Lineage, Request, Update, publish};
+use write::table::{commit_detached, next_pin, overwrite};
+
+use crate::support::{Graph, cities, on_deep_stack, people};
 
 const EVERY_TYPE: &str = "\
 node Thing {
@@ -86,6 +97,54 @@ fn an_older_state_is_printed_as_it_was() {
             assert_eq!(graph.export(None, &number).await, *text);
             assert_eq!(graph.export(None, &At::Commit(id.clone())).await, *text);
         }
+    })
+    .unwrap();
+}
+
+/// Only states from before an upgrade may lack a declared column; anywhere else rows would be printed short.
+#[test]
+fn a_commit_whose_rows_lack_a_declared_column_is_refused() {
+    on_deep_stack(|| async {
+        let graph = Graph::new().await;
+        graph.load(Mode::Append, &cities(&["x"])).await;
+        let capture = Capture::of(&graph.root, None).await.unwrap();
+        let (row, pin) = capture.table("node:City").unwrap();
+        let base = open_pin(&graph.root, row, pin).await.unwrap().dataset;
+        let ids = Schema::from(base.schema()).project(&[0]).unwrap();
+        let batch = RecordBatch::new_empty(Arc::new(ids));
+        let reader = RecordBatchIterator::new([Ok(batch.clone())], batch.schema());
+        let staged = overwrite(base.clone(), Box::new(reader)).await.unwrap();
+        let witness = capture.witness().unwrap();
+        let staged = commit_detached(&graph.root, base, staged, &witness).await;
+        let request = Request {
+            changes: Changes {
+                updates: vec![Update::Pin {
+                    identity: row.identity,
+                    table_key: row.table_key.clone(),
+                    pin: Box::new(next_pin(&graph.root, pin, &staged.unwrap(), 1)),
+                }],
+                ..Changes::default()
+            },
+            expected: vec![ExpectedTable::of(row)],
+            lineage: Lineage {
+                nonce: Ulid::new(),
+                branch: None,
+                actor: None,
+                created_at: 1_700_000_000_000_000,
+                merged: None,
+                budget: HISTORY_RELEASE_BYTES,
+            },
+            precondition: capture.precondition(),
+        };
+        let head = publish(&graph.root, &request).await.unwrap().state.head;
+        let refused = export(&graph.root, None, &At::Head, &mut Vec::new(), &|_| {}).await;
+        let text = refused.unwrap_err().to_string();
+        assert!(
+            text.contains("node:City")
+                && text.contains("'name'")
+                && text.contains(&head.graph_commit_id),
+            "{text}"
+        );
     })
     .unwrap();
 }
