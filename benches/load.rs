@@ -3,10 +3,10 @@
 //! `overwrite:ROWS` loads a JSONL file of ROWS nodes and, in the same run, writes the same batches with plain Lance: the
 //! rows are read from JSON in both, so `ratio` compares what the load adds (ids, constraints, one publish) and not the
 //! parser; `parse_seconds` is the parser alone. `append:DEPTH` makes DEPTH commits of one row each and measures the next
-//! ones: commits per second of fifty, of a whole block of commits (whose cost depends on how full the buffer of the
-//! branch is), and of a few through a store that takes its time for every request, as one across a network does; and,
-//! at the store seam, the requests of each of a few. `keyed` appends rows of a type with a key, whose ids have to be
-//! looked up; `free` rows of a type without one.
+//! ones: commits per second of fifty, of the next whole block of commits (what one costs depends on how full the buffer
+//! of the branch is), and of a few through a store that takes its time for every request, as one across a network does;
+//! and, at the store seam, the requests of each of a few. `keyed` appends rows of a type with a key, whose ids have to
+//! be looked up; `free` rows of a type without one.
 //!
 //! `cargo bench --bench load -- overwrite:1000000 append:10 append:5000`
 
@@ -280,18 +280,13 @@ impl Appender {
         Ok(())
     }
 
-    /// Until the slots have gone once round; how many that took.
-    async fn block(&mut self) -> Result<u32, Failure> {
-        let first = self.one().await?;
-        let (mut released, mut count) = (false, 1);
-        loop {
-            let slot = self.one().await?;
+    /// Up to the first commit of the next block; how many that took.
+    async fn to_next_block(&mut self) -> Result<u32, Failure> {
+        let mut count = 1;
+        while self.one().await? != 0 {
             count += 1;
-            released |= slot == 0;
-            if released && (slot >= first || slot == 0 && count > u32::from(first)) {
-                return Ok(count);
-            }
         }
+        Ok(count)
     }
 }
 
@@ -307,8 +302,9 @@ async fn append(path: &Path, kind: &str, depth: u32) -> Result<(), Failure> {
     let started = Instant::now();
     appender.many(TIMED).await?;
     let near = per_second(TIMED, started);
+    appender.to_next_block().await?;
     let started = Instant::now();
-    let block = appender.block().await?;
+    let block = appender.to_next_block().await?;
     emit(&json!({
         "depth": depth,
         "built_seconds": built,

@@ -12,6 +12,14 @@ use crate::error::{Error, Result};
 /// The catalog dataset, relative to the root.
 pub const MANIFEST_DIR: &str = "__manifest";
 
+/// The folder of a dataset, or of a native branch of it, relative to the root.
+pub(super) fn place(location: &str, branch: Option<&str>) -> String {
+    match branch {
+        None => location.to_string(),
+        Some(branch) => format!("{location}/tree/{branch}"),
+    }
+}
+
 /// One opened version of one native branch of `__manifest`.
 #[derive(Debug, Clone)]
 pub struct ManifestVersion {
@@ -63,10 +71,7 @@ impl Root {
         branch: Option<&str>,
         version: Option<u64>,
     ) -> Result<Arc<Dataset>> {
-        let place = match branch {
-            None => location.to_string(),
-            Some(branch) => format!("{location}/tree/{branch}"),
-        };
+        let place = place(location, branch);
         let object = match version {
             None => place.clone(),
             Some(v) => format!("{place} at version {v}"),

@@ -1,11 +1,12 @@
 //! Which version of a branch of `__manifest` is the latest, without reading the folder of versions where that can be
-//! spared.
+//! spared. Reads only: Lance's hint, whether the versions after it exist, and the manifest of the last of them. What
+//! is published on top of it is created at exactly the next number or not at all.
 
 use lance_table::io::commit::ManifestNamingScheme;
 use object_store::ObjectStoreExt as _;
 use object_store::path::Path;
 
-use super::dataset::MANIFEST_DIR;
+use super::dataset::{MANIFEST_DIR, place};
 use super::{ManifestVersion, Root, guarded};
 use crate::error::{Error, Result};
 use crate::stamp::{self, StampReading};
@@ -39,10 +40,7 @@ impl Root {
     /// current stamp on, numbers have no gaps: each publish creates exactly the next one and no cleanup removes one. So
     /// an early hint costs requests and never an answer; whatever else is odd about it is `None`.
     async fn followed_hint(&self, native: Option<&str>) -> Option<ManifestVersion> {
-        let place = match native {
-            None => MANIFEST_DIR.to_string(),
-            Some(native) => format!("{MANIFEST_DIR}/tree/{native}"),
-        };
+        let place = place(MANIFEST_DIR, native);
         let bytes = self.get(&format!("{place}/{HINT}"), MAX_HINT_BYTES).await;
         let Hint { version } = serde_json::from_slice(&bytes.ok()??).ok()?;
         let base = self.path(&place).ok()?;

@@ -11,6 +11,7 @@ use lance_io::utils::{read_message_from_buf, read_struct_from_buf};
 use lance_table::format::{Manifest, pb};
 use lance_table::io::commit::ManifestLocation;
 
+use super::dataset::place;
 use super::{Root, guarded};
 use crate::error::{Error, Result};
 
@@ -69,10 +70,7 @@ impl Root {
         location: &str,
         branch: Option<&str>,
     ) -> Result<Vec<ManifestLocation>> {
-        let place = match branch {
-            None => location.to_string(),
-            Some(branch) => format!("{location}/tree/{branch}"),
-        };
+        let place = place(location, branch);
         let base = self.path(&place)?;
         let mut found: Vec<ManifestLocation> = self
             .commit_handler()
