@@ -281,7 +281,7 @@ impl Appender {
     }
 
     /// Up to the first commit of the next block; how many that took.
-    async fn to_next_block(&mut self) -> Result<u32, Failure> {
+    async fn until_next_block(&mut self) -> Result<u32, Failure> {
         let mut count = 1;
         while self.one().await? != 0 {
             count += 1;
@@ -302,9 +302,9 @@ async fn append(path: &Path, kind: &str, depth: u32) -> Result<(), Failure> {
     let started = Instant::now();
     appender.many(TIMED).await?;
     let near = per_second(TIMED, started);
-    appender.to_next_block().await?;
+    appender.until_next_block().await?;
     let started = Instant::now();
-    let block = appender.to_next_block().await?;
+    let block = appender.until_next_block().await?;
     emit(&json!({
         "depth": depth,
         "built_seconds": built,
