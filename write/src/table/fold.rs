@@ -1,10 +1,13 @@
 //! Folding the tail of a table that grows by small loads.
 //!
-//! Every load adds a fragment, and every manifest names all of them: thousands of loads of a row each would make the
-//! next one slow. So once [`FAN`] small neighbours at the end of a table hold about as many rows as the next size up, a
-//! load chains one compaction of them behind its own commit. A row is moved at most once a size, and a table keeps a
-//! few fragments of each size. Row ids and row versions stay (a compaction keeps them); what an index covers is left
-//! alone. `optimize` remains what makes a table tidy.
+//! Every load adds a fragment, every manifest names all of them, and a load of rows with a key asks each of them:
+//! thousands of loads of a row each would make the next one slow. So once [`FAN`] small fragments stand at the end of a
+//! table, a load chains one compaction of them behind its own commit. What comes of it stays the first of the small
+//! ones and is folded again until it has [`SMALL_ROWS`] rows; it then goes into the middling one before it, until that
+//! has [`LARGE_ROWS`]. A table that grows by rows one by one so ends in one middling fragment and fewer than [`FAN`]
+//! small ones; a row is moved some fifty times for that, at most [`SMALL_BYTES`] at once as a rule, which is less than
+//! what the publish itself writes. Row ids and row versions stay (a compaction keeps them); what an index covers is
+//! left alone. `optimize` remains what makes a table tidy.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -20,12 +23,18 @@ use super::rewrite::{rewrite, run_task};
 use super::stage::{Staged, commit_detached};
 use super::witness::Witness;
 
-/// Fragments of one size that become one of the next.
-pub const FAN: u64 = 4;
+/// Fragments at the end of a table that are folded into one.
+pub const FAN: usize = 4;
+/// A fragment with this many rows is not small.
+const SMALL_ROWS: u64 = 256;
+/// A fragment whose data files have this many bytes is not small.
+const SMALL_BYTES: u64 = 128 << 10;
 /// A fragment with this many rows is never folded.
-pub const LARGE_ROWS: u64 = FAN.pow(6);
+pub const LARGE_ROWS: u64 = 4_096;
 /// Most bytes of data files that one load moves.
 const FOLD_BYTES: u64 = 16 << 20;
+/// Most fragments that one load reads for it; a table that came with more of them has to wait for `optimize`.
+const FOLD_FRAGMENTS: usize = 64;
 
 /// A fragment as far as folding looks at it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,21 +45,35 @@ struct Size {
     free: bool,
 }
 
-/// How many fragments at the end of `sizes` to fold, if any: the largest size of which the tail holds enough.
-fn tail(sizes: &[Size]) -> Option<usize> {
-    let mut found = None;
-    let mut limit = FAN;
-    while limit <= LARGE_ROWS {
-        let small = |s: &&Size| s.free && s.rows < limit;
-        let run: Vec<&Size> = sizes.iter().rev().take_while(small).collect();
-        let rows: u64 = run.iter().map(|s| s.rows).sum();
-        let bytes: u64 = run.iter().map(|s| s.bytes).sum();
-        if run.len() as u64 >= FAN && rows >= limit && bytes <= FOLD_BYTES {
-            found = Some(run.len());
-        }
-        limit *= FAN;
+impl Size {
+    fn is_small(&self) -> bool {
+        self.free && self.rows < SMALL_ROWS && self.bytes < SMALL_BYTES
     }
-    found
+
+    fn is_foldable(&self) -> bool {
+        self.free && self.rows < LARGE_ROWS && self.bytes < FOLD_BYTES / 2
+    }
+}
+
+/// How many fragments at the end of `sizes` to fold, if any.
+fn tail(sizes: &[Size]) -> Option<usize> {
+    let last = sizes.iter().rev().take(FOLD_FRAGMENTS);
+    let run = |counts: fn(&Size) -> bool| last.clone().take_while(|s| counts(s)).count();
+    let sum = |count: usize, of: fn(&Size) -> u64| -> u64 {
+        sizes[sizes.len() - count..].iter().map(of).sum()
+    };
+    let (small, foldable) = (run(Size::is_small), run(Size::is_foldable));
+    let fits =
+        |count: &usize| sum(*count, |s| s.bytes) <= FOLD_BYTES && sum(*count, |s| s.rows) > 0;
+    // The small ones are enough for a middling one, or so many middling ones have gathered that they become one.
+    let full = sum(small, |s| s.rows) >= SMALL_ROWS || sum(small, |s| s.bytes) >= SMALL_BYTES;
+    if (small >= FAN && full) || foldable - small >= FAN {
+        let most = (FAN..=foldable).rev().find(fits);
+        if most.is_some() {
+            return most;
+        }
+    }
+    (small >= FAN).then_some(small).filter(fits)
 }
 
 /// Fold the tail of what was just staged, when that is due. The rows are the same; without a fold, or when it fails,
@@ -67,7 +90,7 @@ async fn try_fold(root: &Root, staged: &Staged, witness: &Witness) -> Result<Opt
     let dataset = &staged.dataset;
     let fragments = dataset.manifest().fragments.clone();
     // Blobs lie beside their data file, and moving them costs their bytes.
-    if (fragments.len() as u64) < FAN || dataset.schema().fields_pre_order().any(|f| f.is_blob()) {
+    if fragments.len() < FAN || dataset.schema().fields_pre_order().any(|f| f.is_blob()) {
         return Ok(None);
     }
     if tail(&sizes(&fragments, &HashSet::new())).is_none() {
@@ -151,19 +174,30 @@ mod tests {
     }
 
     #[test]
-    fn a_tail_folds_when_it_fills_the_next_size() {
+    fn small_fragments_fold_when_there_are_enough() {
         assert_eq!(tail(&of(&[1; 3])), None);
         assert_eq!(tail(&of(&[1; 4])), Some(4));
-        assert_eq!(tail(&of(&[4, 1, 1, 1, 1])), Some(4));
-        // Three of four rows and four of one fill the size after.
-        let mut cascade = vec![4; 3];
-        cascade.extend([1; 4]);
-        assert_eq!(tail(&of(&cascade)), Some(7));
+        // What came of the first ones is small still.
+        assert_eq!(tail(&of(&[4, 1, 1])), None);
+        assert_eq!(tail(&of(&[4, 1, 1, 1])), Some(4));
+        assert_eq!(tail(&of(&[300, 252, 1, 1, 1])), Some(4));
+        // Enough for the middling one.
+        assert_eq!(tail(&of(&[300, 253, 1, 1, 1])), Some(5));
+        assert_eq!(tail(&of(&[LARGE_ROWS, 253, 1, 1, 1])), Some(4));
         assert_eq!(tail(&of(&[LARGE_ROWS, 1, 1])), None);
-        assert_eq!(tail(&of(&[4_000; 8])), Some(8));
-        assert_eq!(tail(&of(&[LARGE_ROWS; 20])), None);
         assert_eq!(tail(&of(&[0; 40])), None);
+        assert_eq!(tail(&of(&[1; 40])), Some(40));
+        assert_eq!(tail(&of(&[1; 400])), Some(FOLD_FRAGMENTS));
         assert_eq!(tail(&of(&[])), None);
+    }
+
+    #[test]
+    fn middling_fragments_fold_when_there_are_enough() {
+        assert_eq!(tail(&of(&[1_000; 3])), None);
+        assert_eq!(tail(&of(&[1_000; 4])), Some(4));
+        assert_eq!(tail(&of(&[4_000, 1_000, 1_000])), None);
+        assert_eq!(tail(&of(&[1_000, 1_000, 1_000, 1_000, 1])), Some(5));
+        assert_eq!(tail(&of(&[LARGE_ROWS; 20])), None);
     }
 
     #[test]
@@ -176,28 +210,57 @@ mod tests {
         assert_eq!(tail(&sizes), Some(4));
         sizes[11].bytes = FOLD_BYTES;
         assert_eq!(tail(&sizes), None);
+        // Rows of 20 kB: four are no longer small once they are one.
+        let wide = |rows: u64| Size {
+            rows,
+            bytes: rows * 20_000,
+            free: true,
+        };
+        assert_eq!(tail(&[wide(4), wide(1), wide(1), wide(1)]), Some(4));
+        assert_eq!(tail(&[wide(7), wide(1), wide(1), wide(1)]), None);
+        assert_eq!(
+            tail(&[wide(7), wide(1), wide(1), wide(1), wide(1)]),
+            Some(4)
+        );
+        // As many of the middling ones as one load may move.
+        assert_eq!(tail(&[wide(300); 8]), None);
+        assert_eq!(tail(&[wide(150); 8]), Some(5));
     }
 
-    #[test]
-    fn many_loads_leave_few_fragments() {
+    /// Fragments after each of `loads` loads of `rows` rows.
+    fn grow(loads: usize, rows: u64) -> (Vec<Size>, usize, usize, u64) {
         let mut sizes: Vec<Size> = Vec::new();
-        let (mut moved, mut most, mut small) = (0, 0, 0);
-        for _ in 0..20_000 {
-            sizes.extend(of(&[1]));
+        let (mut most, mut small, mut moved) = (0, 0, 0);
+        for _ in 0..loads {
+            sizes.extend(of(&[rows]));
             if let Some(count) = tail(&sizes) {
                 let rows = sizes.drain(sizes.len() - count..).map(|s| s.rows).sum();
                 moved += rows;
                 sizes.extend(of(&[rows]));
             }
-            most = most.max(sizes.len());
-            small += sizes.iter().filter(|s| s.rows < LARGE_ROWS).count();
+            let below = sizes.iter().filter(|s| s.rows < LARGE_ROWS).count();
+            most = most.max(below);
+            small += below;
         }
-        assert_eq!(sizes.iter().map(|s| s.rows).sum::<u64>(), 20_000);
-        assert!(most <= 22, "{most} fragments");
-        assert!(
-            small <= 9 * 20_000,
-            "{small} fragments to look into, all loads together"
+        assert_eq!(
+            sizes.iter().map(|s| s.rows).sum::<u64>(),
+            loads as u64 * rows
         );
-        assert!(moved <= 6 * 20_000, "{moved} rows moved");
+        (sizes, most, small, moved)
+    }
+
+    #[test]
+    fn many_loads_leave_few_fragments() {
+        for (rows, loads, below, times) in
+            [(1, 20_000, 4, 55), (100, 2_000, 4, 8), (1_000, 200, 6, 2)]
+        {
+            let (sizes, most, small, moved) = grow(loads, rows);
+            let all = loads as u64 * rows;
+            assert!(most <= below, "{rows}: {most} fragments");
+            assert!(small <= below * loads, "{rows}: {small} to look into");
+            assert!(moved <= times * all, "{rows}: {moved} rows moved");
+            let large = sizes.iter().filter(|s| s.rows >= LARGE_ROWS).count() as u64;
+            assert!(large * LARGE_ROWS <= all, "{rows}: {large} large ones");
+        }
     }
 }
