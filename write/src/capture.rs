@@ -1,8 +1,10 @@
 //! The one read a write rests on: identity, head, schema and pins of its branch, taken together.
 
+use std::sync::Arc;
+
 use graph::Error;
 use graph::manifest::BranchState;
-use graph::manifest::scan::{ReadMode, open_captured, read_state};
+use graph::manifest::scan::{open_captured, read_captured};
 use graph::model::names;
 use graph::model::{Pin, TableRow};
 use graph::refs::BranchIdentifier;
@@ -23,7 +25,7 @@ pub struct Capture {
     /// The version read.
     pub version: ManifestVersion,
     /// What it holds, with its contract texts.
-    pub state: BranchState,
+    pub state: Arc<BranchState>,
     /// The accepted schema, checked.
     pub ir: SchemaIr,
 }
@@ -32,7 +34,7 @@ impl Capture {
     /// Read `branch` (`None` = main) at its latest version.
     pub async fn of(root: &Root, branch: Option<&str>) -> Result<Self> {
         let (opened, identifier) = open_captured(root, branch).await?;
-        let state = read_state(&opened, ReadMode::WithContract).await?;
+        let state = read_captured(root, &opened).await?;
         let contract = state.contract_texts.as_ref().ok_or_else(|| {
             Error::internal(format!("{}: the contract was not read", opened.describe()))
         })?;

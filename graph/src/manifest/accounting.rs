@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use super::delta::delta_between;
+use super::delta::Delta;
 use super::state::{BranchState, Replaced};
 use crate::error::{Error, Result};
 use crate::model::measure::{
@@ -65,15 +65,10 @@ fn replaced_bytes(replaced: &Replaced, current: Option<&TableRow>) -> Result<u64
 /// `metadata_measure(before, base)`: the compact JSON of the difference, `manifest_size` left out on both sides and
 /// charged 37 bytes whatever is stored.
 pub fn delta_measure(before: &PinMetadata, base: Option<&PinMetadata>) -> Result<u64> {
-    let json = match base {
-        Some(base) => {
-            let mut delta = delta_between(before, base);
-            delta.remove("manifest_size");
-            delta
-        }
-        None => without_size(before)?,
+    let length = match base {
+        Some(base) => Delta::between(before, base).measured_bytes(),
+        None => Value::Object(without_size(before)?).to_string().len() as u64,
     };
-    let length = Value::Object(json).to_string().len() as u64;
     Ok(length.saturating_add(MANIFEST_SIZE_MEASURE_BYTES))
 }
 

@@ -12,6 +12,9 @@ use crate::model::{PinMetadata, TableRow, TableState};
 
 const PATH: &str = "manifest_path";
 const FILE: &str = "manifest_file";
+const SIZE: &str = "manifest_size";
+/// What the text of a delta takes as a rule.
+const TEXT_BYTES: usize = 256;
 
 /// The JSON object of pin metadata.
 fn object(metadata: &PinMetadata) -> Result<Map<String, Value>> {
@@ -58,7 +61,7 @@ fn members(metadata: &PinMetadata) -> [(&'static str, Option<Member<'_>>); 8] {
     [
         (PATH, Some(Member::Text(manifest_path))),
         (
-            "manifest_size",
+            SIZE,
             Some(manifest_size.map_or(Member::Null, Member::Number)),
         ),
         ("e_tag", Some(text(e_tag).unwrap_or(Member::Null))),
@@ -76,24 +79,76 @@ fn members(metadata: &PinMetadata) -> [(&'static str, Option<Member<'_>>); 8] {
     ]
 }
 
-/// The members of `before` that `base` lacks or holds otherwise, members only `base` holds as null, and
-/// a manifest path in the same folder reduced to its file name.
-pub fn delta_between(before: &PinMetadata, base: &PinMetadata) -> Map<String, Value> {
-    let mut delta = Map::new();
-    for ((key, was), (_, now)) in members(before).into_iter().zip(members(base)) {
-        if was != now {
-            delta.insert(key.into(), was.map_or(Value::Null, Member::value));
+/// The difference of pin metadata from a base: the members that the base lacks or holds otherwise, members only the base
+/// holds as null, and a manifest path in the same folder reduced to its file name.
+pub struct Delta<'m> {
+    /// Ascending by name.
+    members: Vec<(&'static str, Member<'m>)>,
+}
+
+impl<'m> Delta<'m> {
+    /// What `before` has other than `base`.
+    pub fn between(before: &'m PinMetadata, base: &PinMetadata) -> Self {
+        let mut differing: Vec<(&'static str, Member<'m>)> = members(before)
+            .into_iter()
+            .zip(members(base))
+            .filter(|((_, was), (_, now))| was != now)
+            .map(|((key, was), _)| (key, was.unwrap_or(Member::Null)))
+            .collect();
+        if let Some((key, path)) = differing.first_mut()
+            && *key == PATH
+            && let Some((folder, file)) = before.manifest_path.rsplit_once('/')
+            && let Some((base_folder, _)) = base.manifest_path.rsplit_once('/')
+            && folder == base_folder
+        {
+            (*key, *path) = (FILE, Member::Text(file));
         }
+        differing.sort_unstable_by_key(|(key, _)| *key);
+        Self { members: differing }
     }
-    if delta.contains_key(PATH)
-        && let Some((folder, file)) = before.manifest_path.rsplit_once('/')
-        && let Some((base_folder, _)) = base.manifest_path.rsplit_once('/')
-        && folder == base_folder
-    {
-        delta.remove(PATH);
-        delta.insert(FILE.into(), file.into());
+
+    /// The compact JSON object.
+    pub fn text(&self) -> String {
+        let mut text = String::with_capacity(TEXT_BYTES);
+        text.push('{');
+        for (key, member) in &self.members {
+            if text.len() > 1 {
+                text.push(',');
+            }
+            text.push('"');
+            text.push_str(key);
+            text.push_str("\":");
+            match member {
+                Member::Text(value) if is_plain(value) => {
+                    text.push('"');
+                    text.push_str(value);
+                    text.push('"');
+                }
+                other => text.push_str(&other.value().to_string()),
+            }
+        }
+        text.push('}');
+        text
     }
-    delta
+
+    /// Bytes of the compact JSON object without its `manifest_size`.
+    pub fn measured_bytes(&self) -> u64 {
+        let counted = self.members.iter().filter(|(key, _)| *key != SIZE);
+        let (count, bytes) = counted.fold((0, 0), |(count, bytes), (key, member)| {
+            let value = match member {
+                Member::Text(value) if is_plain(value) => value.len() + 2,
+                other => other.value().to_string().len(),
+            };
+            (count + 1, bytes + key.len() + 3 + value)
+        });
+        // Braces, and a comma between any two.
+        (bytes + 2 + usize::saturating_sub(count, 1)) as u64
+    }
+}
+
+/// Whether JSON holds a text as it is, between quotes.
+fn is_plain(text: &str) -> bool {
+    text.bytes().all(|b| b >= b' ' && b != b'"' && b != b'\\')
 }
 
 /// Apply a stored delta to `base`. `object_id` names the row in errors ([`Error::Internal`]).
@@ -157,7 +212,7 @@ fn applied(delta: &Map<String, Value>, base: &PinMetadata) -> Option<PinMetadata
                 merged.manifest_path = format!("{folder}/{}", value.as_str()?);
             }
             PATH => merged.manifest_path = value.as_str()?.to_string(),
-            "manifest_size" => merged.manifest_size = number(value)?,
+            SIZE => merged.manifest_size = number(value)?,
             "e_tag" => merged.e_tag = text(value)?,
             "naming_scheme" => merged.naming_scheme = text(value)?,
             "table_fork_owner" => merged.table_fork_owner = text(value)?,
@@ -181,8 +236,8 @@ pub fn encode(replaced: &Replaced, current: &TableRow) -> Result<LogicalRow> {
     record.set_u64(Field::TableIncarnationId, identity.table_incarnation_id);
     row::set_state(&mut record, &replaced.before.state);
     if let (Some(before), Some(now)) = (replaced.before.state.pin(), current.state.pin()) {
-        let delta = delta_between(&before.metadata, &now.metadata);
-        record.set_text(Field::Metadata, Value::Object(delta).to_string());
+        let delta = Delta::between(&before.metadata, &now.metadata);
+        record.set_text(Field::Metadata, delta.text());
     }
     record.set_u64(Field::ReplacedAt, replaced.replaced_at);
     if replaced.registered {
@@ -265,10 +320,13 @@ mod tests {
                 Just("g/a/_versions/1.manifest"),
                 Just("g/a/_versions/2.manifest"),
                 Just("g/b/_versions/2.manifest"),
+                Just("g/b/_versions/\"ü\\\n.manifest"),
                 Just("flat")
             ],
             proptest::option::of(0u64..3),
-            proptest::option::of(Just("e".to_string())),
+            proptest::option::of(
+                prop_oneof![Just("e"), Just("\"\u{1}\u{7f}\\é")].prop_map(String::from),
+            ),
             proptest::option::of(Just("own".to_string())),
             proptest::option::of(any::<u64>()),
         )
@@ -287,8 +345,17 @@ mod tests {
     proptest! {
         #[test]
         fn a_delta_applies_back(before in metadata(), base in metadata()) {
-            let delta = Value::Object(delta_between(&before, &base)).to_string();
+            let delta = Delta::between(&before, &base).text();
             prop_assert_eq!(apply_delta(&delta, &base, "x").unwrap(), before);
+        }
+
+        #[test]
+        fn a_delta_is_compact_json_and_measured_without_its_size(before in metadata(), base in metadata()) {
+            let delta = Delta::between(&before, &base);
+            let mut json: Value = serde_json::from_str(&delta.text()).unwrap();
+            prop_assert_eq!(json.to_string(), delta.text());
+            json.as_object_mut().unwrap().remove(SIZE);
+            prop_assert_eq!(json.to_string().len() as u64, delta.measured_bytes());
         }
 
         #[test]
@@ -307,14 +374,13 @@ mod tests {
             manifest_path: path.into(),
             ..PinMetadata::default()
         };
-        let delta = delta_between(&of("a/b/1.manifest"), &of("a/b/2.manifest"));
+        let text = |before, base| Delta::between(&of(before), &of(base)).text();
         assert_eq!(
-            Value::Object(delta).to_string(),
+            text("a/b/1.manifest", "a/b/2.manifest"),
             r#"{"manifest_file":"1.manifest"}"#
         );
-        let delta = delta_between(&of("a/c/1.manifest"), &of("a/b/2.manifest"));
         assert_eq!(
-            Value::Object(delta).to_string(),
+            text("a/c/1.manifest", "a/b/2.manifest"),
             r#"{"manifest_path":"a/c/1.manifest"}"#
         );
     }

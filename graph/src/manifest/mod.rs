@@ -8,10 +8,12 @@ pub mod accounting;
 pub mod batch;
 pub mod buffer;
 pub mod delta;
+mod kept;
 pub mod overwrite;
 pub mod packed;
 pub mod row;
 pub mod scan;
 pub mod state;
 
+pub use kept::KeptStates;
 pub use state::{BranchState, Replaced};

@@ -1,5 +1,7 @@
 //! Reading one version of a branch: guard, one scan, fold.
 
+use std::sync::Arc;
+
 use futures::TryStreamExt as _;
 
 use super::batch;
@@ -82,6 +84,17 @@ async fn open_by(
         "branch '{}' was recreated {OPEN_TRIES} times while it was opened; run the command again",
         logical.unwrap_or("main")
     )))
+}
+
+/// The state, with the contract's texts, of an opened and guarded version that a write rests on. One that this process
+/// read or published itself is not read again.
+pub async fn read_captured(root: &Root, version: &ManifestVersion) -> Result<Arc<BranchState>> {
+    if let Some(kept) = root.states().find(version) {
+        return Ok(kept);
+    }
+    let state = Arc::new(read_state(version, ReadMode::WithContract).await?);
+    root.states().keep(version, &state);
+    Ok(state)
 }
 
 /// Fold one opened, guarded version into its state.

@@ -31,6 +31,7 @@ use lance_table::io::commit::{CommitHandler, commit_handler_from_url};
 use object_store::path::Path;
 
 use crate::error::{Error, Result};
+use crate::manifest::KeptStates;
 use small_objects::SmallObjects;
 
 /// How a root is opened.
@@ -56,6 +57,7 @@ struct Inner {
     params: ObjectStoreParams,
     session: Arc<Session>,
     handler: Arc<dyn CommitHandler>,
+    states: KeptStates,
 }
 
 /// Schemes whose stores create an object only if it is absent. With any other, a commit could
@@ -98,6 +100,7 @@ impl Root {
                 params,
                 session,
                 handler,
+                states: KeptStates::default(),
             }),
         })
     }
@@ -130,6 +133,11 @@ impl Root {
     /// The commit handler of the root's scheme.
     pub fn commit_handler(&self) -> &Arc<dyn CommitHandler> {
         &self.inner.handler
+    }
+
+    /// The states of its branches that this process read or published last.
+    pub fn states(&self) -> &KeptStates {
+        &self.inner.states
     }
 
     /// The object-store path of the root joined with the relative key `key` (segments taken as they

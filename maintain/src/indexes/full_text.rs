@@ -139,7 +139,7 @@ pub async fn rebuild_full_text(root: &Root, options: &IndexOptions) -> Result<Re
                 .into()
         })?;
         let published = publish_tables(root, &capture, updates, options.actor.as_deref()).await?;
-        report.graph_commit_id = Some(published.state.head.graph_commit_id);
+        report.graph_commit_id = Some(published.state.head.graph_commit_id.clone());
         report.warnings.push(REPLACED.to_string());
     }
     Ok(report)

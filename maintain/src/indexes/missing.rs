@@ -108,7 +108,7 @@ pub async fn build_missing(root: &Root, options: &IndexOptions) -> Result<BuildR
             )
         })?;
         let published = publish_tables(root, &capture, updates, options.actor.as_deref()).await?;
-        report.graph_commit_id = Some(published.state.head.graph_commit_id);
+        report.graph_commit_id = Some(published.state.head.graph_commit_id.clone());
     }
     Ok(report)
 }

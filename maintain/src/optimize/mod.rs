@@ -152,7 +152,7 @@ impl Staged {
             let staged = updates.len();
             self.stop.check(|| how_far(staged, staged))?;
             let published = publish_tables(&self.root, &self.capture, updates, None).await?;
-            graph_commit_id = Some(published.state.head.graph_commit_id);
+            graph_commit_id = Some(published.state.head.graph_commit_id.clone());
         }
         Ok(OptimizeReport::new(
             self.root.uri(),

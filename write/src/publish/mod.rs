@@ -11,11 +11,13 @@ pub mod plan;
 pub mod precondition;
 pub mod slots;
 
+use std::sync::Arc;
+
 use graph::history::block::write_placed;
 use graph::history::schema_archive::create_archive;
 use graph::manifest::BranchState;
 use graph::manifest::overwrite;
-use graph::manifest::scan::{ReadMode, open_identified, read_state};
+use graph::manifest::scan::{ReadMode, open_identified, read_captured, read_state};
 use graph::model::measure::HISTORY_RELEASE_BYTES;
 use graph::refs::{self, BranchIdentifier};
 use graph::store::{CommitOutcome, ManifestVersion, Root};
@@ -73,7 +75,7 @@ pub struct Published {
     /// The version written and the state it holds.
     pub version: ManifestVersion,
     /// That state; its head is the commit.
-    pub state: BranchState,
+    pub state: Arc<BranchState>,
 }
 
 /// Publish `request`. A changed read set, a table at another version and a limit are final; a lost race for the
@@ -128,19 +130,18 @@ enum Attempt {
 }
 
 async fn attempt(root: &Root, capture: Option<&Capture>, request: &Request) -> Result<Attempt> {
-    let read;
     let (opened, identifier, state) = match capture {
-        Some(c) => (c.version.clone(), c.identifier.clone(), &c.state),
+        Some(c) => (c.version.clone(), c.identifier.clone(), c.state.clone()),
         None => {
             let branch = request.lineage.branch.as_deref();
             let (opened, identifier) = open_identified(root, branch).await?;
-            read = read_state(&opened, ReadMode::WithContract).await?;
-            (opened, identifier, &read)
+            let read = read_captured(root, &opened).await?;
+            (opened, identifier, read)
         }
     };
-    request.precondition.check(&identifier, state)?;
-    changes::check_expected(state, &request.expected)?;
-    let planned = plan::plan(state, &request.changes, &request.lineage)?;
+    request.precondition.check(&identifier, &state)?;
+    changes::check_expected(&state, &request.expected)?;
+    let planned = plan::plan(&state, &request.changes, &request.lineage)?;
     if let Some(contract) = &planned.archive {
         create_archive(root, contract).await?;
     }
@@ -159,6 +160,8 @@ async fn attempt(root: &Root, capture: Option<&Capture>, request: &Request) -> R
                 native: opened.native,
                 dataset,
             };
+            let next = Arc::new(next);
+            root.states().keep(&version, &next);
             Ok(landed(version, next))
         }
         CommitOutcome::Lost(e) => Ok(Attempt::Lost(e)),
@@ -178,7 +181,7 @@ async fn is_current(root: &Root, capture: &Capture, request: &Request) -> Result
     Ok(identifier == capture.identifier && root.is_latest(&capture.version).await?)
 }
 
-fn landed(version: ManifestVersion, state: BranchState) -> Attempt {
+fn landed(version: ManifestVersion, state: Arc<BranchState>) -> Attempt {
     Attempt::Landed(Box::new(Published { version, state }))
 }
 
@@ -210,7 +213,7 @@ async fn resolve_unknown(
         Err(e) => return Err(in_doubt(format!("{cause}; reading it back: {e}"))),
     };
     match read_state(&version, ReadMode::State).await {
-        Ok(found) if found.head == next.head => Ok(landed(version, next)),
+        Ok(found) if found.head == next.head => Ok(landed(version, Arc::new(next))),
         Ok(found) if found.head.graph_commit_id == next.head.graph_commit_id => Err(in_doubt(
             format!("{cause}; it stands there with other fields"),
         )),

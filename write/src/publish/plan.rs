@@ -2,6 +2,7 @@
 //! (`docs/format/manifest-v14.md` 9 steps 4 to 10). Pure.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use graph::Error;
 use graph::history::block::{ClosedBlocks, Placed, closed_blocks, place};
@@ -36,7 +37,7 @@ pub struct Lineage {
 #[derive(Debug, Clone)]
 pub struct Merged {
     /// Its state; the head is the merged parent.
-    pub state: BranchState,
+    pub state: Arc<BranchState>,
     /// The merge base, when there is one.
     pub base: Option<String>,
 }

@@ -136,7 +136,8 @@ fn a_commit_whose_rows_lack_a_declared_column_is_refused() {
             },
             precondition: capture.precondition(),
         };
-        let head = publish(&graph.root, &request).await.unwrap().state.head;
+        let published = publish(&graph.root, &request).await.unwrap();
+        let head = &published.state.head;
         let refused = export(&graph.root, None, &At::Head, &mut Vec::new(), &|_| {}).await;
         let text = refused.unwrap_err().to_string();
         assert!(

@@ -8,7 +8,7 @@ use graph::store::{Root, RootOptions};
 use graph::view::{At, commit_list, snapshot};
 use ulid::Ulid;
 use write::WriteError;
-use write::branches::create;
+use write::branches::{create, delete};
 use write::capture::Capture;
 use write::load::{LoadOptions, Mode};
 use write::publish::{
@@ -57,7 +57,7 @@ fn a_publish_is_one_commit_with_the_fields_it_was_given() {
         assert_eq!(head.schema_content_hash, before.head.schema_content_hash);
         let nonce = request.lineage.nonce;
         assert_eq!(head.graph_commit_id, format!("hb1.{nonce}.1.{nonce}"));
-        assert_eq!(graph.state(None).await, published.state);
+        assert_eq!(graph.state(None).await, *published.state);
         // By its nonce alone it is found too.
         let at = At::Commit(nonce.to_string());
         let found = snapshot(&graph.root, None, &at).await.unwrap();
@@ -241,7 +241,7 @@ fn a_merge_records_both_parents_and_keeps_the_source() {
         graph
             .load_branch("dev", Mode::Append, &people(&["d"]))
             .await;
-        write::branches::delete(&graph.root, "dev").await.unwrap();
+        delete(&graph.root, "dev").await.unwrap();
         graph.verify().await;
     })
     .unwrap();
@@ -370,6 +370,63 @@ fn a_publish_over_a_capture_of_a_graph_that_was_made_anew_is_refused() {
             "{refused:?}"
         );
         assert_eq!(fixtures::tree::tree_digest(graph.path()).unwrap(), before);
+    })
+    .unwrap();
+}
+
+#[test]
+fn what_is_kept_of_a_branch_is_what_its_version_holds() {
+    on_deep_stack(|| async {
+        let graph = Graph::new().await;
+        create(&graph.root, "fork", None).await.unwrap();
+        let store = FaultStore::new();
+        let options = RootOptions {
+            wrapper: Some(store.wrapper()),
+        };
+        let root = Root::open(&seen_uri(&graph.path()), options).await.unwrap();
+        let reads_rows = || {
+            store
+                .requests()
+                .iter()
+                .any(|r| r.kind == Kind::Get && r.path.contains("__manifest/data/"))
+        };
+        // Small blocks: one of the publishes releases its buffer.
+        let mut options = crate::support::options(Mode::Append);
+        options.budget = 1_024;
+        for n in 0..12 {
+            options.branch = (n % 3 == 2).then(|| "fork".to_string());
+            let city = format!("{{\"type\":\"City\",\"data\":{{\"name\":\"{n}\"}}}}");
+            store.reset();
+            load_into(&root, &city, &options).await.unwrap();
+            // The first reads what the fork was made from too; no later one reads.
+            assert_eq!(reads_rows(), n == 0, "{n}: {:#?}", store.requests());
+            let branch = options.branch.as_deref();
+            let kept = Capture::of(&root, branch).await.unwrap();
+            let read = Capture::of(&open(&graph.path()).await, branch)
+                .await
+                .unwrap();
+            assert_eq!(kept.state, read.state, "{n}");
+            assert_eq!(kept.version.version, read.version.version);
+        }
+        // Another writer's version is read.
+        options.branch = None;
+        load_into(
+            &graph.root,
+            "{\"type\":\"City\",\"data\":{\"name\":\"theirs\"}}",
+            &options,
+        )
+        .await
+        .unwrap();
+        store.reset();
+        let theirs = Capture::of(&root, None).await.unwrap();
+        assert!(reads_rows());
+        assert_eq!(*theirs.state, graph.state(None).await);
+        // A branch made anew is not the one that was kept, and neither is a graph.
+        delete(&graph.root, "fork").await.unwrap();
+        create(&graph.root, "fork", None).await.unwrap();
+        let anew = Capture::of(&root, Some("fork")).await.unwrap();
+        assert_eq!(*anew.state, graph.state(Some("fork")).await);
+        graph.verify().await;
     })
     .unwrap();
 }

@@ -74,7 +74,7 @@ async fn merge(root: &Root, branch: &str, base: &str) -> graph::model::Commit {
         },
         precondition: target.precondition(),
     };
-    publish(root, &request).await.unwrap().state.head
+    publish(root, &request).await.unwrap().state.head.clone()
 }
 
 #[test]
