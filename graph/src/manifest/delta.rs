@@ -95,8 +95,7 @@ impl<'m> Delta<'m> {
             .filter(|((_, was), (_, now))| was != now)
             .map(|((key, was), _)| (key, was.unwrap_or(Member::Null)))
             .collect();
-        if let Some((key, path)) = differing.first_mut()
-            && *key == PATH
+        if let Some((key, path)) = differing.iter_mut().find(|(key, _)| *key == PATH)
             && let Some((folder, file)) = before.manifest_path.rsplit_once('/')
             && let Some((base_folder, _)) = base.manifest_path.rsplit_once('/')
             && folder == base_folder
@@ -109,9 +108,18 @@ impl<'m> Delta<'m> {
 
     /// The compact JSON object.
     pub fn text(&self) -> String {
+        self.text_of(|_| true)
+    }
+
+    /// Bytes of the compact JSON object without its `manifest_size`.
+    pub fn measured_bytes(&self) -> u64 {
+        self.text_of(|key| key != SIZE).len() as u64
+    }
+
+    fn text_of(&self, holds: impl Fn(&str) -> bool) -> String {
         let mut text = String::with_capacity(TEXT_BYTES);
         text.push('{');
-        for (key, member) in &self.members {
+        for (key, member) in self.members.iter().filter(|(key, _)| holds(key)) {
             if text.len() > 1 {
                 text.push(',');
             }
@@ -129,20 +137,6 @@ impl<'m> Delta<'m> {
         }
         text.push('}');
         text
-    }
-
-    /// Bytes of the compact JSON object without its `manifest_size`.
-    pub fn measured_bytes(&self) -> u64 {
-        let counted = self.members.iter().filter(|(key, _)| *key != SIZE);
-        let (count, bytes) = counted.fold((0, 0), |(count, bytes), (key, member)| {
-            let value = match member {
-                Member::Text(value) if is_plain(value) => value.len() + 2,
-                other => other.value().to_string().len(),
-            };
-            (count + 1, bytes + key.len() + 3 + value)
-        });
-        // Braces, and a comma between any two.
-        (bytes + 2 + usize::saturating_sub(count, 1)) as u64
     }
 }
 
