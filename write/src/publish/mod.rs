@@ -1,10 +1,11 @@
 //! Publishing: one new version of a branch of `__manifest` that holds exactly one new graph commit
 //! (`docs/format/manifest-v14.md` 9).
 //!
-//! Reads the latest version of the branch, or, on the first attempt over a capture, only whether that is still the
-//! latest; either way the create at the end decides. Writes, in this order: a schema archive and history extents (each created only if absent, harmless when the
-//! attempt loses), the data file of the version, then its manifest at exactly the next number. That last create is
-//! the compare-and-set; a crash before it leaves only objects that nothing refers to.
+//! Reads the latest version of the branch (its rows only when this process does not hold them), or, on the first attempt
+//! over a capture, only whether that is still the latest; either way the create at the end decides. Writes, in this
+//! order: a schema archive and history extents (each created only if absent, harmless when the attempt loses), the data
+//! file of the version, then its manifest at exactly the next number. That last create is the compare-and-set; a crash
+//! before it leaves only objects that nothing refers to.
 
 pub mod changes;
 pub mod plan;

@@ -5,9 +5,11 @@
 //! table, a load chains one compaction of them behind its own commit. What comes of it stays the first of the small
 //! ones and is folded again until it has [`SMALL_ROWS`] rows; it then goes into the middling one before it, until that
 //! has [`LARGE_ROWS`]. A table that grows by rows one by one so ends in one middling fragment and fewer than [`FAN`]
-//! small ones; a row is moved some fifty times on its way, at most [`SMALL_BYTES`] at once as a rule, which is less than
-//! what the publish itself writes. Row ids and row versions stay (a compaction keeps them); what an index covers is
-//! left alone. `optimize` remains what makes a table tidy.
+//! small ones, and a row is moved some fifty times on its way. Row ids and row versions stay (a compaction keeps them);
+//! what an index covers is left alone. `optimize` remains what makes a table tidy.
+//!
+//! Reads the fragments that it folds; writes their rows to new data files and a detached version over what was staged.
+//! Nothing names either before the publish, and a fold that fails leaves the load as it was staged.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -225,18 +227,26 @@ mod tests {
         assert_eq!(tail(&[wide(150); 8]), Some(5));
     }
 
-    /// Fragments after each of `loads` loads of `rows` rows.
-    fn grow(loads: usize, rows: u64) -> (Vec<Size>, usize, usize, u64) {
+    /// Fragments after `loads` loads of `rows` rows of `width` bytes; the most there were below the large ones, how many
+    /// that is over all loads, and the rows that were moved.
+    fn grow(loads: usize, rows: u64, width: u64) -> (Vec<Size>, usize, usize, u64) {
+        let sized = |rows: u64| Size {
+            rows,
+            bytes: rows * width,
+            free: true,
+        };
         let mut sizes: Vec<Size> = Vec::new();
         let (mut most, mut small, mut moved) = (0, 0, 0);
         for _ in 0..loads {
-            sizes.extend(of(&[rows]));
+            sizes.push(sized(rows));
             if let Some(count) = tail(&sizes) {
-                let rows = sizes.drain(sizes.len() - count..).map(|s| s.rows).sum();
-                moved += rows;
-                sizes.extend(of(&[rows]));
+                let run = sizes.drain(sizes.len() - count..);
+                let folded = sized(run.map(|s| s.rows).sum());
+                assert!(folded.bytes <= FOLD_BYTES);
+                moved += folded.rows;
+                sizes.push(folded);
             }
-            let below = sizes.iter().filter(|s| s.rows < LARGE_ROWS).count();
+            let below = sizes.iter().filter(|s| s.is_foldable()).count();
             most = most.max(below);
             small += below;
         }
@@ -249,16 +259,24 @@ mod tests {
 
     #[test]
     fn many_loads_leave_few_fragments() {
-        for (rows, loads, below, times) in
-            [(1, 20_000, 3, 60), (100, 2_000, 3, 12), (1_000, 200, 3, 3)]
-        {
-            let (sizes, most, small, moved) = grow(loads, rows);
-            let all = loads as u64 * rows;
-            assert!(most <= below, "{rows}: {most} fragments");
-            assert!(small <= below * loads, "{rows}: {small} to look into");
-            assert!(moved <= times * all, "{rows}: {moved} rows moved");
-            let large = sizes.iter().filter(|s| s.rows >= LARGE_ROWS).count() as u64;
-            assert!(large * LARGE_ROWS <= all, "{rows}: {large} large ones");
+        for (rows, width, loads, times) in [
+            (1, 100, 20_000, 50),
+            (1, 6_000, 20_000, 40),
+            (100, 100, 2_000, 10),
+            (1_000, 100, 200, 2),
+        ] {
+            let (sizes, most, small, moved) = grow(loads, rows, width);
+            let (all, case) = (loads as u64 * rows, format!("{rows} of {width}"));
+            assert!(most <= FAN, "{case}: {most} fragments");
+            assert!(2 * small <= 5 * loads, "{case}: {small} to look into");
+            assert!(moved <= times * all, "{case}: {moved} rows moved");
+            let large = sizes.iter().filter(|s| !s.is_foldable());
+            assert!(
+                large
+                    .clone()
+                    .all(|s| s.rows >= LARGE_ROWS || s.bytes >= FOLD_BYTES / 2),
+                "{case}: {large:?}"
+            );
         }
     }
 }
