@@ -351,19 +351,24 @@ fn a_publish_over_a_capture_reads_nothing_again_while_it_is_the_latest() {
     .unwrap();
 }
 
+/// Remove all that a graph holds.
+fn empty(graph: &Graph) {
+    for entry in std::fs::read_dir(graph.path()).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => std::fs::remove_dir_all(path).unwrap(),
+            false => std::fs::remove_file(path).unwrap(),
+        }
+    }
+}
+
 #[test]
 fn a_publish_over_a_capture_of_a_graph_that_was_made_anew_is_refused() {
     on_deep_stack(|| async {
         let graph = Graph::new().await;
         let capture = Capture::of(&graph.root, None).await.unwrap();
         assert!(graph.root.is_latest(&capture.version).await.unwrap());
-        for entry in std::fs::read_dir(graph.path()).unwrap() {
-            let path = entry.unwrap().path();
-            match path.is_dir() {
-                true => std::fs::remove_dir_all(path).unwrap(),
-                false => std::fs::remove_file(path).unwrap(),
-            }
-        }
+        empty(&graph);
         write::genesis::init(&graph.root, "node Other { n: I64 }", false)
             .await
             .unwrap();
@@ -426,12 +431,25 @@ fn what_is_kept_of_a_branch_is_what_its_version_holds() {
         let theirs = Capture::of(&root, None).await.unwrap();
         assert!(reads_rows());
         assert_eq!(*theirs.state, graph.state(None).await);
-        // A branch made anew is not the one that was kept, and neither is a graph.
+        // A branch made anew is not the one that was kept.
         delete(&graph.root, "fork").await.unwrap();
         create(&graph.root, "fork", None).await.unwrap();
         let anew = Capture::of(&root, Some("fork")).await.unwrap();
         assert_eq!(*anew.state, graph.state(Some("fork")).await);
         graph.verify().await;
+        // Nor is a graph made anew that has come to the same version.
+        empty(&graph);
+        write::genesis::init(&graph.root, "node City { name: String }", false)
+            .await
+            .unwrap();
+        for n in 1..theirs.version.version {
+            let city = format!("{{\"type\":\"City\",\"data\":{{\"name\":\"anew{n}\"}}}}");
+            load_into(&graph.root, &city, &options).await.unwrap();
+        }
+        let anew = Capture::of(&root, None).await.unwrap();
+        assert_eq!(anew.version.version, theirs.version.version);
+        assert_eq!(*anew.state, graph.state(None).await);
+        assert_ne!(anew.state, theirs.state);
     })
     .unwrap();
 }
