@@ -41,7 +41,10 @@ pub async fn run(args: &LoadArgs, store: Option<&str>, quiet: bool) -> anyhow::R
     };
     let loaded = load(&root, &input, &options).await;
     rows.finish();
-    let loaded = loaded.with_context(|| input.name())?;
+    let loaded = match loaded {
+        Err(e) if e.is_of_input() => return Err(e).with_context(|| input.name()),
+        loaded => loaded?,
+    };
     let printed = if args.json {
         output::json(&loaded)
     } else {

@@ -301,6 +301,21 @@ fn a_damaged_index_lets_no_id_in_twice() {
 }
 
 #[test]
+fn an_error_names_the_input_only_when_that_is_to_blame() {
+    let place = Place::new();
+    place.graph();
+    let load = |branch: &str| {
+        let words = format!("load --data @rows.jsonl --mode append --branch {branch} ROOT");
+        place.run(&words).one_error_line()
+    };
+    let repeated = load("main");
+    assert!(repeated.contains("rows.jsonl: line 1: "), "{repeated}");
+    let no_branch = load("nope");
+    assert!(no_branch.contains("nope"), "{no_branch}");
+    assert!(!no_branch.contains("rows.jsonl"), "{no_branch}");
+}
+
+#[test]
 fn what_was_done_is_said_although_nobody_can_read_it() {
     let place = Place::new();
     place.graph();

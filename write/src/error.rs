@@ -106,6 +106,20 @@ impl WriteError {
         )
     }
 
+    /// Whether the input is to blame, and not the graph or another writer.
+    pub fn is_of_input(&self) -> bool {
+        match self {
+            Self::KeyConflict { .. }
+            | Self::ResourceLimitExceeded { .. }
+            | Self::Invalid(_)
+            | Self::Record(_) => true,
+            Self::ReadSetChanged { .. }
+            | Self::VersionMismatch { .. }
+            | Self::InDoubt { .. }
+            | Self::Graph(_) => false,
+        }
+    }
+
     /// A [`WriteError::Invalid`].
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::Invalid(message.into())
